@@ -29,7 +29,7 @@ import type { FencepostApi } from "./operations/calls.ts";
 const RULES: { readonly [Name in keyof FencepostApi]: Rule<Name> } = {
   // 1. Open: every authenticated caller may make these calls.
   ...{ nodes: everybody, readiness: everybody, newIds: everybody },
-  // A caller of `firstHash` has just received the transaction's id.
+  // `firstHash` is open to every caller: its argument is the id of a transaction that the caller has just created.
   firstHash: everybody,
 
   // 2. Made: a call that creates something on behalf of the API key is held to its limits and its rate.
@@ -37,7 +37,7 @@ const RULES: { readonly [Name in keyof FencepostApi]: Rule<Name> } = {
   ...{ createBatch: madeMany, createNamed: madeMany },
   checkPolicy: asked,
 
-  // 3. Found: a call that looks something up by id reports what the key may not see as not found.
+  // 3. Found: a call that looks something up by id answers "not found" if the key may not see the object.
   ...{
     transaction: found("transaction"),
     transactionByRequest: found("transaction"),
@@ -49,11 +49,11 @@ const RULES: { readonly [Name in keyof FencepostApi]: Rule<Name> } = {
   ...{ transactions: listed({ narrows: true }), completions: listed({ filtered: true }), signers: listed() },
   ...{ signer: listedLanes, leases: listedLeases },
   ...{ policies: ownPolicies, policyUsage: ownUsage },
-  // Of these the application itself leaves out what is outside the key's limits.
+  // For the next calls, the application itself leaves out everything outside the key's limits.
   ...{ overview: narrowed, search: narrowed, clusterHistory: narrowed, attention: namedAndNarrowed },
   ...{ notices: namedAndNarrowed, actOnLane: narrowed, acknowledge: narrowed },
 
-  // 5. Named: a call about a lane or a chain that the caller names is refused outside the key's limits.
+  // 5. Named: a call that names a lane or a chain is refused if the lane or chain is outside the key's limits.
   ...{ nonceRuler: namedLane, askChain: namedChain("readsPerSecond"), passSigned: namedChain(null) },
 
   // 6. Owned: only the owner of a transaction or reservation may act on it; other keys need `operate`.
@@ -117,7 +117,10 @@ function everybody<C>(call: C) {
 
 type Make<Request, Made> = (request: Request, owner?: string | null, limits?: CreateLimits) => Promise<Made>;
 
-/** Counts a request that uses a nonce against the key's rate, on the receiving node, not on the lane's owner. */
+/**
+ * Counts each request that needs a nonce against the API key's rate. The node that receives the request counts it, not
+ * the lane's owner.
+ */
 function made<Request, Made>(make: Make<Request, Made>, { principal, rates }: Key): Make<Request, Made> {
   if (principal.createsPerSecond === null) return (request) => make(request, principal.name, principal);
   return async (request) => {
@@ -127,8 +130,8 @@ function made<Request, Made>(make: Make<Request, Made>, { principal, rates }: Ke
 }
 
 /**
- * Accepts the first creates of a batch up to the key's rate and refuses all others. So the refused ones, when retried,
- * still come after the accepted ones.
+ * For a batch that exceeds the key's rate: accepts the first creates and refuses all later ones. When the caller
+ * retries the refused ones, they still come after the accepted ones.
  */
 function madeMany<Request>(
   make: Make<readonly Request[], readonly (Created | FencepostError)[]>,
@@ -264,7 +267,7 @@ function namedLane(call: Call<"nonceRuler">, { principal }: Key): Call<"nonceRul
   return async (signer, query = {}) => {
     refuseNamed(principal, { ...query, signer });
     const ruler = await call(signer, query);
-    // If the caller named no chain, the only configured one was used: check the key's limits for that chain too.
+    // If the caller named no chain, the only configured chain was used: check that the key may use that chain.
     refuseOutside(principal, ruler.lane);
     return ruler;
   };

@@ -7,24 +7,24 @@ import type { Clock } from "../ports/clock.ts";
 const CATCH_UP = 0.1;
 
 /**
- * The machine's clock, adjusted to the database's time, because all stored times are the database's. Unadjusted, a
- * machine that is an hour ahead would see every transaction as an hour old, exceed its lane's time limits and call
- * hooks.
+ * The machine's clock, corrected to the database's time, because all stored times are the database's. Without the
+ * correction, a machine whose clock is an hour ahead would see every transaction as an hour old, exceed time limits and
+ * call hooks.
  *
- * Nothing may seem older than it is. So if the database's clock is set back, that takes effect at once; if it is set
- * forward, or a server with another clock takes over, it is followed slowly. Until the first reading the machine's
- * clock is used.
+ * No transaction may seem older than it is. So if the database's clock is set back, this clock follows at once. If it
+ * is set forward, or a server with another clock takes over, this clock follows slowly. Until the first reading the
+ * machine's clock is used.
  */
 export class DatabaseClock implements Clock {
   private readonly machine;
-  /** Offset of the database's clock to the monotonic clock, and when it was measured. */
+  /** Difference between the database's clock and this machine's monotonic clock, and when it was measured. */
   private observed: { readonly offsetMs: number; readonly atMs: number } | null = null;
 
   constructor(machine: Clock) {
     this.machine = machine;
   }
 
-  /** Records the database's time, read a moment ago. */
+  /** Records the database's time from a response that has just arrived. */
   observe(time: Date): void {
     const atMs = this.machine.monotonicMs();
     const saidMs = time.getTime() - atMs;

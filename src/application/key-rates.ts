@@ -11,7 +11,7 @@ import type { Clock } from "../ports/clock.ts";
 export const RATE_RULE = "createsPerSecond";
 export type RateRule = typeof RATE_RULE | "readsPerSecond";
 
-/** Time in seconds after which an unused bucket is full again. */
+/** An empty token bucket is full again after this time in seconds. */
 const FULL_AFTER_SECONDS = 1;
 
 type Rated = Pick<Principal, "name" | RateRule>;
@@ -28,12 +28,12 @@ export class KeyRates {
     this.clock = clock;
   }
 
-  /** How many of the wanted creates or reads the key may make now; all of them if it has no rate. */
+  /** How many of the wanted creates or reads the API key may make now; all of them if it has no rate limit. */
   take(key: Rated, wanted: number, rule: RateRule = RATE_RULE): number {
     return this.drawn(key, wanted, rule)?.given ?? wanted;
   }
 
-  /** How many more creates the key may make now; null if it has no rate. */
+  /** How many more creates the API key may make now; null if it has no rate limit. */
   left(key: Rated): number | null {
     return this.drawn(key, 0, RATE_RULE)?.left ?? null;
   }

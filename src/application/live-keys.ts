@@ -11,7 +11,7 @@ import type { Ports } from "../ports/ports.ts";
 interface LiveKeysPorts extends Pick<Ports, "clock"> {
   /** How long the last read keys stay valid if they cannot be read again, in ms. */
   readonly trustedMs: number;
-  /** Quotas for keys that have none of their own. */
+  /** Default quotas, for API keys that define none. */
   readonly quotas: Quotas;
 }
 

@@ -14,7 +14,7 @@ export interface NodeSettings {
   /** Maximum number of creates that may wait on one lane; four times as many on the node. Further ones get 429. */
   readonly queueLimit: number;
   readonly drainTimeoutMs: number;
-  /** Pools: several signers under one name. */
+  /** Pools of signers: each pool is several signers under one name. */
   readonly pools: Pools;
 }
 
@@ -35,11 +35,14 @@ export interface ChainSettings extends CeilingSettings {
   readonly finality: FinalityRule;
   readonly pollIntervalMs: number;
   readonly nonceChainQuery: "latest" | "pending" | "off";
-  /** How old the chain's transaction count may be for a batch, in ms; 0 reads it before every batch. */
+  /**
+   * Maximum age in ms of the chain's transaction count that a batch of creates may use; 0 reads the count before every
+   * batch.
+   */
   readonly nonceStateTimeoutMs: number;
   readonly staleReceiptTimeoutMs: number;
   readonly receiptWorkers: number;
-  /** True to look up a receipt as soon as a transaction is tracked, for chains whose blocks may be missed. */
+  /** True if a receipt is looked up as soon as a transaction is sent. For chains whose blocks this node may miss. */
   readonly fetchReceiptUponEntry: boolean;
   /** True to send every transaction to all endpoints that are up, not only to the first. */
   readonly broadcastToAll: boolean;
@@ -56,8 +59,8 @@ export interface ChainSettings extends CeilingSettings {
   /** Repricing strategy; null to resend transactions unchanged and never sign them at another price. */
   readonly repricing: RepricingStrategy | null;
   /**
-   * Maximum number of payloads that the lane's loop signs for one transaction; 0 for no limit. Ends re-signing, never
-   * tracking.
+   * Maximum number of payloads that the lane's loop signs for one transaction; 0 for no limit. At the limit no further
+   * payload is signed, but the transaction is still tracked.
    */
   readonly maxAttempts: number;
   /** How long a transaction may block its lane before it is reported as STUCK. */
@@ -79,8 +82,8 @@ export interface ChainSettings extends CeilingSettings {
   /** How long a payload that the chain node signed may stay unfound on the chain before it is sent anew. */
   readonly grayZoneTimeoutMs: number;
   /**
-   * How often to look for a payload that is not found on the chain, or for the transaction that used one of our nonces;
-   * null to look only once, when it is noticed.
+   * How often to look for a payload that is not found on the chain, or for the transaction that used one of our nonces.
+   * Null: look only once, when the problem is noticed.
    */
   readonly grayZoneIntervalMs: number | null;
   /** How many blocks are read one by one if a pruned node cannot return an older count. */
@@ -96,8 +99,8 @@ export interface ChainSettings extends CeilingSettings {
   readonly alertHeadAgeMs: number;
   readonly alertReserved: number;
   /**
-   * What to do with a nonce that no transaction can use. `heal` fills it with a placeholder or a cancel; `move` only
-   * moves unsigned transactions down.
+   * What to do with a nonce that no transaction can use. `heal` fills it with a placeholder or a cancel. `move` only
+   * moves unsigned transactions down into it.
    */
   readonly holePolicy: "move" | "heal";
   /**

@@ -44,8 +44,8 @@ export class StandingAlerts {
   }
 
   /**
-   * Raises the alert, with the severity of its code, if the condition `lasts`. Resolves the alert if `isOver`. If
-   * neither is true, the alert stays as it is.
+   * Raises the alert, with the severity of its code, if the condition `lasts`. Resolves it if `isOver`. If neither is
+   * true, the alert stays open or closed, as before.
    */
   judge(alert: AlertSubject & { readonly message: string }, lasts: boolean, isOver = !lasts): void {
     if (lasts) this.raise({ ...alert, severity: rowOf(alert.code).severity ?? "WARNING" });
@@ -60,7 +60,7 @@ export class StandingAlerts {
     this.telemetry.emit({ type: "alert.resolved", ...said, message });
   }
 
-  /** Resolves alerts about lanes that this node no longer owns: their next owner checks itself. */
+  /** Resolves alerts about lanes that this node no longer owns: the next owner makes its own checks. */
   leave(isHeld: (lane: LaneKey) => boolean): void {
     for (const subject of this.standing.values()) {
       if (subject.lane === undefined || isHeld(laneKey(subject.lane))) continue;

@@ -70,7 +70,7 @@ function bodyOf({ body: member, named }: CallPath, given: unknown): Pick<Call, "
 
 export interface Asked {
   readonly requestId?: string;
-  /** Signer of the request: an address, or a pool that chooses one. */
+  /** Signer of the request: an address, or a pool from which the node chooses a signer. */
   readonly signer?: unknown;
   readonly chainId?: number;
 }

@@ -40,7 +40,7 @@ export type RequestName = ({ readonly signer: string } | { readonly pool: string
   readonly chainId?: number;
 };
 
-/** Filter of notices. `open`: only those that are not acknowledged and whose cause is not over. */
+/** Filter of notices. `open`: only notices that are neither acknowledged nor over. */
 export type NoticesWish = NoticesQuery;
 export type KillWish = KillOrder & { readonly signer?: string };
 
@@ -120,8 +120,8 @@ export interface FencepostFace<SendOptions extends CallOptions = CallOptions> ex
    */
   reject(txId: string, request: actions.ApprovalOrder, options?: OrderOptions): Promise<Transaction>;
   /**
-   * Holds one transaction, not its lane: none of its attempts is sent until it is resumed. Bytes that a node already
-   * has may still be mined.
+   * Puts one transaction on hold, not its lane: none of its attempts is sent until it is resumed. Bytes that a node
+   * already has may still be mined.
    */
   suspendTransaction(txId: string, request: actions.HoldOrder, options?: OrderOptions): Promise<Transaction>;
   resumeTransaction(txId: string, request: actions.HoldOrder, options?: OrderOptions): Promise<Transaction>;
@@ -142,7 +142,8 @@ export interface FencepostFace<SendOptions extends CallOptions = CallOptions> ex
   suspend(signer: string, request: actions.LaneOrder, options?: OrderOptions): Promise<readonly SignerLane[]>;
   resume(signer: string, request: actions.LaneOrder, options?: OrderOptions): Promise<readonly SignerLane[]>;
   /**
-   * Lowers a nonce cursor that an endpoint's false answers pushed too high; the result shows how far it was lowered.
+   * Lowers a lane's next nonce that an endpoint's false answers pushed too high; the result shows how far it was
+   * lowered.
    */
   realign(signer: string, request: actions.RealignOrder, options?: OrderOptions): Promise<readonly SignerLane[]>;
   /**
@@ -195,13 +196,13 @@ export interface CallPath {
   readonly at: string;
   /** Name of a member that every response to this call has. */
   readonly expects?: string;
-  /** The call returns the `items` of the response. */
+  /** The call returns only the member `items` of the response. */
   readonly items?: true;
-  /** The call has an argument with the query parameters. */
+  /** The call has one argument that contains the query parameters. */
   readonly query?: true;
-  /** Names of call options that are sent as query parameters, each with the parameter's name. */
+  /** Call options that are sent as query parameters: the option's name, and the parameter's. */
   readonly options?: Readonly<Record<string, string>>;
-  /** "none": the request has no body. Otherwise the argument is this member of the body. */
+  /** "none": the request has no body. Otherwise the call's argument is sent as this member of the body. */
   readonly body?: "none" | "rawTransaction" | "txHash";
   /** A request id is added to the body. */
   readonly named?: true;

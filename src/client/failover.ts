@@ -27,7 +27,7 @@ function normalised(url: string): string {
 }
 
 export interface Routing {
-  /** Signer of the call, under which the lane owner's address is remembered. */
+  /** Signer of the call. The address of the lane's owner is remembered under it. */
   readonly lane?: string | undefined;
   /** The call is not idempotent: it is repeated only if a response shows that nothing was done. */
   readonly once?: true;
@@ -57,14 +57,14 @@ export class Attempts {
   }
 
   /**
-   * Time to wait before the next attempt at `base`, which this call may have changed. Throws the error if a repeat is
-   * useless or unsafe.
+   * Returns the time to wait before the next attempt, and may have changed the address (`base`) to use for it. Throws
+   * the error if a repeat is useless or unsafe.
    */
   afterFailure(error: unknown): number {
     if (!(error instanceof FencepostError)) throw error;
     if (error.code === "NOT_LEADER") return this.toOwner(error);
     if (!(this.routing.once ? saysNothingDone(error) : mayRepeat(error))) throw error;
-    // A full queue belongs to the lane and a quota to the key: another node would answer the same, so wait.
+    // A full queue belongs to the lane, and a quota to the API key. Another node would give the same answer, so wait.
     if (error.status === 429) return this.later(error);
     this.moveOn();
     return ++this.failures % this.ring.bases.length === 0 ? this.later(error) : 0;
@@ -98,8 +98,8 @@ export class Attempts {
 }
 
 /**
- * True if there was no answer, the node was overloaded, or a proxy reported one of the two: a repeat may succeed, at
- * this or another node.
+ * True if a repeat may succeed, at this or another node: there was no answer, the node was overloaded, or a proxy
+ * reported one of these.
  */
 export function mayRepeat({ code, status }: Pick<FencepostError, "code" | "status">): boolean {
   return code === "UNREACHABLE" || [429, 502, 503, 504].includes(status);

@@ -74,15 +74,15 @@ export async function* followCompletions(
       kept = item.seq;
       await store?.save({ seq: kept, epoch });
     }
-    // Save `next` even if no item is left: it is past items that this key may not see.
+    // Save `next` even if no item is left on the page: `next` is already past items that this key may not see.
     if (next > (kept ?? 0)) await store?.save({ seq: next, epoch });
     position = { ...position, epoch, after: next };
   }
 }
 
 /**
- * Position to continue at in a new epoch; null if the same request is to be repeated. Throws errors that a repeat
- * cannot fix.
+ * Position to continue at after the feed's epoch has changed; null if the same request is to be repeated. Throws errors
+ * that a repeat cannot fix.
  */
 function newPosition(error: unknown): FeedPlace | null {
   if (!(error instanceof FencepostError)) throw error;

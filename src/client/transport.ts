@@ -33,7 +33,7 @@ export interface Call extends CallOptions, Routing {
   readonly idempotencyKey?: string;
   /** Name of a member that every response has. A response without it does not come from a node, whatever its status. */
   readonly expects?: string;
-  /** Time in ms that the node may hold the request (long poll), in addition to the usual response time. */
+  /** Time in ms for which the node may delay its response (long poll), in addition to the usual response time. */
   readonly heldMs?: number;
 }
 

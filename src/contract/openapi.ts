@@ -32,7 +32,7 @@ type Lift = (schema: unknown) => JsonSchema;
 
 const JSON_TYPE = "application/json";
 const PROBLEM_TYPE = "application/problem+json";
-/** Errors of every route that needs an API key, besides its own. */
+/** Error codes that every route with an API key may return, besides its own codes. */
 const COMMON_ERRORS: readonly ErrorCode[] = ["UNAUTHENTICATED", "FORBIDDEN", "INTERNAL", "UNAVAILABLE"];
 const NAME = { type: "string", description: "Of an API key." };
 /** Schemas of the path parameters. */

@@ -2,7 +2,10 @@ type Given<T> = { [K in keyof T as undefined extends T[K] ? never : K]: T[K] } &
   [K in keyof T as undefined extends T[K] ? K : never]?: Exclude<T[K], undefined>;
 };
 
-/** Removes members whose value is undefined: in JSON and for optional members, absent is not the same as undefined. */
+/**
+ * Removes members whose value is undefined, because in JSON and for optional members an absent member differs from an
+ * undefined one.
+ */
 export function defined<T extends object>(members: T): Given<T> {
   return Object.fromEntries(Object.entries(members).filter(([, value]) => value !== undefined)) as Given<T>;
 }

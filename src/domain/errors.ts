@@ -56,8 +56,8 @@ export interface ErrorExtras {
   readonly revert?: RevertExtra;
   readonly dependsOnPending?: boolean;
   /**
-   * Base fee in wei. For FEE_TOO_LOW: of the newest block. For UNAVAILABLE: as a single endpoint reports it, before a
-   * block confirms it.
+   * Base fee in wei. For FEE_TOO_LOW: the newest block's. For UNAVAILABLE: the one that a single endpoint reports and
+   * no block confirms yet.
    */
   readonly baseFeePerGas?: string;
   readonly retryAfterSeconds?: number;
@@ -67,9 +67,9 @@ export interface ErrorExtras {
   /** For QUOTA_EXCEEDED: the rule's limit. */
   readonly limit?: number;
   readonly txId?: string;
-  /** For CONFLICT: hash of the attempt that was mined. */
+  /** For CONFLICT: hash of the transaction's attempt that was mined. */
   readonly txHash?: string;
-  /** For CONFLICT: the only nonce that could have been allocated. */
+  /** For CONFLICT: the lane's next nonce, the only one that the create could have got. */
   readonly nextNonce?: number;
   readonly outcome?: "unknown";
   readonly epoch?: number;

@@ -1,6 +1,6 @@
 /**
- * Address of an account as lower-case 20-byte hex. Two casings of one account are one signer, so the domain has only
- * this form.
+ * Address of an account as lower-case 20-byte hex. Addresses that differ only in casing are one signer, so the domain
+ * uses only this form.
  */
 export type Address = `0x${string}`;
 /** Hash as lower-case 32-byte hex. */
@@ -15,8 +15,9 @@ export interface Lane {
 }
 
 /**
- * Proof that the writer owns the lane in this term; every write of lane data carries it. It includes the instance id: a
- * database that lost commits may issue the same token twice, but never to the same process (docs/leases.md).
+ * Proof that the writer owns the lane: instance id and fencing token. Every write of lane data carries it. The instance
+ * id is needed because a database that lost commits may issue the same token twice, but never to the same process
+ * (docs/leases.md).
  */
 export interface Fence {
   readonly lane: Lane;
@@ -31,8 +32,8 @@ export function laneKey(lane: Lane): LaneKey {
 }
 
 /**
- * The only lock order of lanes: a database transaction over several lanes locks them in ascending order, so that
- * deadlocks are impossible.
+ * Compares two lanes for sorting. Every database transaction locks its lanes in this order, so that deadlocks are
+ * impossible.
  */
 export function compareLanes(a: Lane, b: Lane): number {
   if (a.chainId !== b.chainId) return a.chainId - b.chainId;
@@ -40,7 +41,9 @@ export function compareLanes(a: Lane, b: Lane): number {
   return a.signer < b.signer ? -1 : 1;
 }
 
-/** Distributes lanes over writer shards. The distribution affects only the order of work, never correctness. */
+/**
+ * Assigns a lane to one of the node's writer shards. The assignment affects only the order of work, never correctness.
+ */
 export function shardOf(key: LaneKey, shards: number): number {
   return (fnv1a(key) >>> 0) % shards;
 }
@@ -53,8 +56,8 @@ function fnv1a(text: string): number {
 
 /**
  * Score of a name for a key (rendezvous hashing): the name with the highest score gets the key. All nodes compute the
- * same scores, and a name that joins or leaves moves only its own keys. FNV-1a with murmur's finish: names that differ
- * in one letter have unrelated scores.
+ * same scores. If a name joins or leaves, only the keys that it gets or had are affected. FNV-1a with murmur's finish:
+ * names that differ in one letter have unrelated scores.
  */
 export function affinity(key: string, name: string): number {
   let hash = fnv1a(`${name}\n${key}`);

@@ -20,7 +20,9 @@ export interface FencepostSignerOptions {
   readonly client: FencepostSource;
   /** Ordinary ethers provider of the same chain, used for reads. */
   readonly provider?: Provider;
-  /** Time limit until a send's hash is known; default 30 s. An accepted transaction continues after that. */
+  /**
+   * Time limit for a send to return its hash; default 30 s. A transaction that was accepted is still sent after that.
+   */
   readonly timeoutMs?: number;
   /**
    * Accepts call data to addresses without code, where a call does nothing. A mistyped address is then not detected.

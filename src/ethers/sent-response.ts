@@ -7,7 +7,10 @@ interface SentUnder extends Sent {
   readonly requestId: string;
 }
 
-/** Result of the signer's `sendTransaction`. Its `signature` is empty: the signed transaction is on the chain. */
+/**
+ * Result of the signer's `sendTransaction`. Its `signature` is empty: Fencepost does not return it; read it from the
+ * chain.
+ */
 export class SentResponse extends TransactionResponse {
   /** Fencepost's id of the transaction, the same for all its hashes. */
   readonly txId: string;

@@ -1,6 +1,6 @@
 /**
- * Composition of the command line: environment in, exit code out. Each command imports its modules when it runs, so
- * `--help` and `config` load neither the database driver nor a chain library. `config` requests the chain ids of the
+ * Connects the parts of the command line: environment in, exit code out. Each command imports its modules when it runs,
+ * so `--help` and `config` load neither the database driver nor a chain library. `config` requests the chain ids of the
  * endpoints.
  */
 import { randomBytes, randomUUID } from "node:crypto";
@@ -99,7 +99,7 @@ function createActions(environment: Environment, output: ProcessOutput, failpoin
   };
 }
 
-/** Reports policy mistakes that would prevent a start. */
+/** Reports mistakes in the policy document that would prevent a start. */
 async function refuseBadPolicies({ policies }: Config) {
   if (policies.file === null && policies.document === null) return;
   const { loadPolicies } = await import("./node/load-policies.ts");
@@ -114,7 +114,7 @@ function createDiagnostics(
     load,
   }: Pick<CliActions, "connect"> & { load(command: "start" | "config", options: CommandOptions): Promise<Config> },
 ): DiagnosticActions & Pick<CliActions, "demo"> {
-  /** Progress bars on a terminal. With `--json`, standard output carries the result only. */
+  /** Shows progress bars on a terminal. With `--json`, standard output carries the result only. */
   const progressOn = ({ json = false }: CommandOptions) => {
     return { isTerminal: output.screen() !== null && !json, write: json ? output.stderr : output.stdout };
   };

@@ -73,8 +73,8 @@ export interface BlocksOptions {
 const DEFAULT_DEPTH = 20;
 
 /**
- * Fixed values of the settings that concern listening. An embedded node does not listen, but its configuration may be
- * shared with a service and contain these settings; they are ignored.
+ * Fixed values for settings of the HTTP server. An embedded node has no server, but its configuration may be shared
+ * with a service and contain these settings; the configured values are ignored.
  */
 const NOT_SERVED = { auth: "none", host: "127.0.0.1" };
 
@@ -105,9 +105,12 @@ export async function createFencepost(options: FencepostOptions): Promise<Fencep
   return embedded(composed, config);
 }
 
-/** A node in this process: the methods of the SDK, and those that only an embedded node can have. */
+/** A node in this process: the methods of the SDK, and methods that only an embedded node has. */
 export interface Fencepost extends FencepostFace<SendOptions> {
-  /** Blocks that are at least `depth` blocks deep (20 by default): ascending, each height once, without end. */
+  /**
+   * Blocks that are at least `depth` blocks below the newest one (20 by default): ascending, each height once, without
+   * end.
+   */
   blocks(options?: BlocksOptions): AsyncGenerator<Block, void, undefined>;
   close(): Promise<void>;
 }
@@ -122,13 +125,13 @@ function embedded(composed: ComposedNode, { databaseSchema, secrets }: Embedded)
   const { node, tracing } = composed;
   const chainIds = composed.chains.map(({ chainId }) => chainId);
   const closing = new AbortController();
-  // Every waiting call listens to this signal, and their number is not limited, so Node's warning about a listener leak
-  // would be wrong.
+  // Every waiting call listens to this signal, and there may be any number of them. So Node's warning about a listener
+  // leak would be wrong.
   setMaxListeners(0, closing.signal);
   /**
-   * Resolves once the intent is durable; with `client`, once it is in the caller's transaction as CREATED. If another
-   * embedded node owns the signer's lane, that node processes the intent and this one waits for the result. After four
-   * seconds the intent is accepted anyway, as CREATED and without a nonce.
+   * Resolves once the intent is durable; with `client`, once it is written in the caller's database transaction, as
+   * CREATED. If another embedded node owns the signer's lane, that node processes the intent and this one waits for the
+   * result. After four seconds the intent is accepted anyway, as CREATED and without a nonce.
    */
   const take = async (intent: CreateRequest, { client }: SendOptions): Promise<Created> => {
     if (client === undefined) return node.api.create(intent);

@@ -46,13 +46,14 @@ export interface ServiceOptions {
 
 const LAST_ANSWERS_MS = 500;
 /**
- * Requests are read in time slices of 1/120 of the lease. So other work of the node runs long before the lease expires.
+ * Requests are read in time slices of 1/120 of the lease's duration. So the node's other work, such as renewing the
+ * lease, is not delayed for long.
  */
 const TURNS_PER_LEASE = 120;
 
 /**
- * Starts one node behind HTTP. It listens before it writes to the database, so that a wrong port fails first. Keys,
- * chains and the session lock are opened meanwhile, because other nodes cannot observe them.
+ * Starts one node with its HTTP server. The server listens before the node writes to the database, so that a wrong port
+ * fails first. Keys, chains and the session lock are opened meanwhile, because other nodes cannot observe them.
  */
 export async function startService(options: ServiceOptions) {
   const { config, logger, failpoint, sharesPort = false, waitUntil } = options;
@@ -116,7 +117,10 @@ export async function startService(options: ServiceOptions) {
   }
 }
 
-/** Handlers that the HTTP server uses while the node behind them is still starting. */
+/**
+ * Handlers that the HTTP server uses. They exist before the node does, because the server listens while the node is
+ * still starting.
+ */
 function createHandlers({ lease, keyQuotas: quotas }: Config) {
   const starting = async () => ({ ready: false, database: false, chains: [], draining: false });
   return {
@@ -138,8 +142,8 @@ async function serve({ config, logger, sharesPort = false, isDev = false }: Serv
   const { handlers, metrics, checksum } = shown;
   const noteRefusal = refusalLog(systemClock, (noted) => logger.log("warn", { ...noted }, "a request was not allowed"));
   const http = createHttpServer({
-    // Read the files before building the server. Building it occupies this thread, and while the files are read, the
-    // worker threads can start.
+    // Read the files before building the server. Building it occupies this thread; reading the files does not, so the
+    // worker threads can start meanwhile.
     files: await dashboardFiles({ isDev }),
     api: handlers.api.proxy,
     apiKeys: config.apiKeys,
@@ -194,8 +198,8 @@ function hostsOf({ allowedHosts, apiKeys, host, admin, advertiseUrl }: Config): 
 }
 
 /**
- * URL that this node advertises. Workers have ports of their own, so only the host of a configured URL applies to
- * them.
+ * URL that this node advertises. Each of several workers has its own port, so only the host of a configured URL applies
+ * to them.
  */
 function ownAddress(config: Config, url: string, sharesPort: boolean) {
   if (config.advertiseUrl === null) return advertisedUrl(url);
@@ -218,8 +222,8 @@ function allowed({ peerUrlPatterns }: Config, url: string) {
 }
 
 /**
- * Responds to calls with 503 until the node is up, instead of refusing connections. The target is looked up at each
- * call, because the server reads its handlers only once.
+ * Responds to calls with 503 until the node is up, instead of refusing connections. The server reads its handlers only
+ * once, so each handler looks up the node at every call.
  */
 class Deferred<T extends object> {
   current: Partial<T>;

@@ -18,7 +18,10 @@ export async function start(request: Omit<ServiceOptions, "waitUntil">, ready: (
   }
 }
 
-/** Stops a node that was still starting. If its start hangs, it has accepted nothing, and ends with the process. */
+/**
+ * Stops a node that was still starting. If its start hangs, the process simply ends: the node has accepted no request
+ * yet.
+ */
 async function endWhileStarting(starting: Promise<Service>, graceMs: number) {
   const stopped = starting.then((service) => service.stop());
   await bounded(systemClock, stopped, systemClock.monotonicMs() + graceMs);

@@ -2,8 +2,8 @@
  * `fencepost start --workers N`: N nodes on one machine. This process serves no request. It starts the workers on a
  * shared port, replaces a worker that dies, and forwards stop signals.
  *
- * Node's round robin hands a worker one connection, and the next one only when the first was accepted. So a stopped
- * worker (SIGSTOP) keeps one connection waiting. That connection is lost: killing the worker does not free it. The
+ * Node's round robin hands a worker one connection, and the next one only when the worker has accepted the first. So a
+ * stopped worker (SIGSTOP) holds one connection. That connection is lost: killing the worker does not free it. The
  * alternative, workers that accept connections by themselves, is worse: one of them would get most connections of a
  * burst.
  */
@@ -28,7 +28,7 @@ export interface WorkersRequest {
 
 type Ready = Pick<Service, "url" | "adminUrl" | "nodeId">;
 
-/** Environment variable with the worker's number, so that a replacement keeps the node id. */
+/** Environment variable with the worker's number. A replacement gets the same number, and so the same node id. */
 const SLOT = "WORKER_SLOT";
 const START_AGAIN = { firstMs: 250, mostMs: 10_000 };
 const LONG_ENOUGH_MS = 30_000;
@@ -59,7 +59,7 @@ export async function startWorkers(request: WorkersRequest, ready: (node: Ready)
   }
 }
 
-/** `ready` resolves when every worker is ready, and rejects if one ends before. */
+/** `ready` resolves when every worker is ready, and rejects if a worker ends before it is ready. */
 function startPool({ count, nodeId, argv, logger, drainTimeoutMs }: WorkersRequest) {
   const workers = new Map<number, Worker>();
   let isStopping = false;

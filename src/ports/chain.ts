@@ -10,8 +10,8 @@ export interface Block extends BlockRef {
   readonly baseFeePerGas: bigint | null;
   readonly gasLimit: bigint;
   /**
-   * True if the block's header hashes to the block's hash. False if an endpoint changed the header, or if this chain
-   * hashes differently. Absent: not checked.
+   * True if the hash computed from the block's header equals the block's hash. False if an endpoint changed the header,
+   * or if this chain computes hashes differently. Absent: not checked.
    */
   readonly headerHolds?: boolean;
 }
@@ -29,7 +29,7 @@ export interface ChainTransaction extends Omit<UnsignedTransaction, "chainId" | 
   readonly block: BlockPlace | null;
 }
 
-/** Effect of a transaction, whether Fencepost or another program sent it. */
+/** Contents of a transaction (receiver, value, data), whether Fencepost or another program sent it. */
 export type SentContents = Pick<ChainTransaction, "to" | "value" | "data">;
 
 /** Chain id and genesis hash that an endpoint reports. */
@@ -39,7 +39,7 @@ export interface ChainIdentity {
   readonly genesisHash: Hash | null;
 }
 
-/** Response of one endpoint. "silent": the endpoint counts as up, but did not respond this time. */
+/** Response of one endpoint. "silent": the endpoint counted as up, but did not respond this time. */
 export type EndpointAnswer<T> = { readonly kind: "says"; readonly answer: T } | { readonly kind: "silent" };
 
 /** Result of sending a payload that the RPC node signs itself. */
@@ -51,8 +51,8 @@ export interface NodeSubmission extends SubmitResult {
 /** Result of simulating a call. The simulation throws `ChainUnavailable` if no endpoint gives a result. */
 export type Simulation =
   /**
-   * The call succeeds. `balance`: the sender's, from the same batch. `hasCode`: whether the receiver has code; absent
-   * if this was not requested or could not be read.
+   * The call succeeds. `balance`: the sender's balance, read in the same JSON-RPC batch. `hasCode`: true if the
+   * receiver has code; absent if this was not requested or could not be read.
    */
   | { readonly outcome: "ok"; readonly gas: bigint; readonly balance: bigint; readonly hasCode?: boolean }
   | { readonly outcome: "revert"; readonly revert: Revert }
@@ -61,8 +61,8 @@ export type Simulation =
   | { readonly outcome: "gasOverBlock"; readonly detail: string };
 
 /**
- * All facts of one endpoint about a call. The newest block (`head`) was read first, so the other facts are from that
- * block or a later one.
+ * All facts that one endpoint reports about a call. The newest block (`head`) was read first, so the other facts are
+ * from that block or a later one.
  */
 export interface Prospect {
   readonly head: Block;
@@ -70,44 +70,46 @@ export interface Prospect {
   readonly simulation: Simulation;
 }
 
-/** Comparison of the blocks that the endpoints show at a height. */
+/** Result of comparing the blocks that the endpoints show at one height. */
 export type SecondOpinion =
-  /** Fewer than two endpoints are up. */
+  /** There is no comparison, because fewer than two endpoints are up. */
   | { readonly kind: "none" }
-  /** Two endpoints show this block. */
+  /** Two endpoints show this same block. */
   | { readonly kind: "agreed"; readonly hash: Hash }
-  /** Fewer than two endpoints have reached the height. */
+  /** There is no comparison yet, because fewer than two endpoints have reached the height. */
   | { readonly kind: "behind" }
   | { readonly kind: "disagree"; readonly answers: readonly string[] };
 
-/** A transaction whose receipt is about to decide its outcome. */
+/** A transaction whose outcome is about to be decided by its receipt. */
 export interface Settling {
   readonly txHash: Hash;
-  /** Expected signer and nonce, if the hash came from an endpoint or a caller and Fencepost signed nothing. */
+  /**
+   * Expected signer and nonce of the transaction. Set if its hash came from an endpoint or a caller, and Fencepost did
+   * not sign it.
+   */
   readonly sentBy?: { readonly signer: Address; readonly nonce: number };
 }
 
 /** Result of verifying a receipt that one endpoint reported. */
 export type ReceiptVerdict =
-  /** Two endpoints give this receipt; or only one is up, and the hash of the block proves the receipt. */
+  /**
+   * The receipt is verified: two endpoints return it; or only one endpoint is up, and the hash of the block proves it.
+   */
   | {
       readonly kind: "agreed";
       readonly receipt: Receipt;
-      /** The contents of the transaction, verified in the same way as its receipt, if `sentBy` was given. */
+      /** The contents of the transaction, verified like the receipt. Set if `sentBy` was given. */
       readonly sent?: SentContents;
     }
-  /**
-   * Verified in the same way as a receipt: the block does not contain this transaction, or the transaction has another
-   * sender.
-   */
+  /** Verified like a receipt: the block does not contain this transaction, or the transaction has another sender. */
   | { readonly kind: "absent"; readonly detail: string }
   /** Only one endpoint is up, and block hashes of this chain cannot be recomputed, so its receipt is not verified. */
   | { readonly kind: "unproven" }
-  /** An endpoint that is up has not reached the block, the blocks above it, or its receipts. */
+  /** At least one reachable endpoint does not have the block yet, or the blocks above it, or the block's receipts. */
   | { readonly kind: "behind"; readonly detail: string }
-  /** Two endpoints show another block at that height: a reorg that the follower has not seen yet. */
+  /** Two endpoints show another block at that height: there was a reorg that this node has not noticed yet. */
   | { readonly kind: "moved" }
-  /** Two endpoints differ, or one contradicts itself. Each text in `answers` names its endpoint. */
+  /** Two endpoints contradict each other, or one contradicts itself. Each text in `answers` names its endpoint. */
   | { readonly kind: "disagree"; readonly answers: readonly string[] };
 
 /** State of one endpoint, from its last responses. */
@@ -131,13 +133,16 @@ export interface Counted {
 export type BlockTag = "latest" | "safe" | "finalized";
 
 /**
- * Returns true if bytes may be sent now. It is called synchronously, in the same tick in which a connected socket gets
- * the bytes, and again for each endpoint and each retry. So a kill takes effect even if the send waited long for a
- * slot, a connection or a chain check. A send that has begun is never aborted.
+ * Returns true if bytes may be sent now. It is called synchronously, in the same event-loop tick in which a connected
+ * socket gets the bytes, and again for each endpoint and each retry. So a kill takes effect even if the send waited
+ * long for a slot, a connection or a chain check. A send that has begun is never aborted.
  */
 export type MayLeave = () => boolean;
 
-/** Signed bytes, each with its own permission to send: calls of several lanes share a request. */
+/**
+ * Signed bytes with their own check of the permission to send. It is separate for each item, because bytes of several
+ * lanes share one request.
+ */
 export interface Send {
   readonly raw: Hex;
   readonly mayLeave: MayLeave;
@@ -158,17 +163,17 @@ export interface Chain {
   /** Number of configured endpoints. With only one, responses cannot be compared. */
   readonly endpoints: number;
   /**
-   * Endpoints with `send: "only"`. If there are any, a transaction is sent to them alone until it may be sent to public
-   * endpoints too.
+   * Endpoints with `send: "only"`. If there are any, transactions are sent to these alone, until they may be sent to
+   * public endpoints too.
    */
   readonly privateEndpoints: readonly string[];
-  /** State of each endpoint, in order of preference, without sending a request. Absent: unknown. */
+  /** Last known state of each endpoint, in order of preference; no request is sent. Absent: unknown. */
   health?(): readonly EndpointHealth[];
 
   /**
-   * The latest or tagged block with transaction hashes; null if no endpoint shows the tag. The latest block is reported
-   * by one endpoint only. A tagged block must have been reached by two of the endpoints that are up and have ever shown
-   * the tag.
+   * The newest block, or the block with a tag such as `finalized`, with its transaction hashes; null if no endpoint
+   * shows the tag. For the newest block, the report of one endpoint is enough. For a tagged block, at least two
+   * endpoints must have reached it, among those that are up and have ever shown the tag.
    */
   head(tag: BlockTag): Promise<Block | null>;
   /** Highest block, up to `upTo`, that two endpoints have reached. If only one endpoint is up, its report is enough. */
@@ -180,8 +185,8 @@ export interface Chain {
   secondOpinion(blockNumber: number): Promise<SecondOpinion>;
 
   /**
-   * Receipts of one block, restricted to `hashes`. One call fetches all receipts of the block, unless only few are
-   * wanted or the node lacks that method.
+   * Receipts of one block, restricted to `hashes`. They are fetched with one call for the whole block, unless only few
+   * are wanted or the node lacks that method.
    */
   receiptsInBlock(block: Block, hashes: readonly Hash[]): Promise<readonly Receipt[]>;
   /** Receipts by hash, in the order requested; null if the endpoint has none. */
@@ -200,8 +205,9 @@ export interface Chain {
 
   transactionCount(address: Address, tag: "latest" | "pending"): Promise<Counted>;
   /**
-   * The mined or pending transaction count at every endpoint that is up, and whether that endpoint has reached
-   * `atBlock`. A single element means that only one endpoint is up. Throws `ChainUnavailable` if none responds.
+   * The mined or pending transaction count from every endpoint that is up, and whether that endpoint has reached
+   * `atBlock`. A list with a single element means that only one endpoint is up. Throws `ChainUnavailable` if none
+   * responds.
    */
   transactionCountEverywhere(
     address: Address,
@@ -209,8 +215,8 @@ export interface Chain {
     tag?: "latest" | "pending",
   ): Promise<readonly CountAnswer[]>;
   /**
-   * Hashes in the node's mempool at these nonces, null for a nonce without a transaction; the whole list is null if the
-   * node cannot report its mempool.
+   * Hashes of the transactions in the node's mempool at these nonces; null for a nonce without one. The whole result is
+   * null if the node cannot report its mempool.
    */
   pooled(address: Address, nonces: readonly number[]): Promise<readonly (Hash | null)[] | null>;
   /** Mined transaction count at a block; null if the endpoint has pruned that state. */
@@ -218,8 +224,8 @@ export interface Chain {
   /** Transactions of this address in a canonical block, in order; null if the endpoint does not have the block. */
   sentInBlock(address: Address, blockNumber: number): Promise<readonly ChainTransaction[] | null>;
   /**
-   * The node's own look-up of a transaction by sender and nonce, mined or in the mempool. Null: it has none.
-   * "unsupported": it has no such method.
+   * Looks a transaction up by sender and nonce, mined or in the mempool, with the node's own method for that. Null: the
+   * node has no such transaction. "unsupported": the node has no such method.
    */
   transactionBySenderAndNonce(address: Address, nonce: number): Promise<ChainTransaction | null | "unsupported">;
   /** A transaction by hash, mined or in the mempool; null if the endpoint has none. */
@@ -227,39 +233,39 @@ export interface Chain {
   balance(address: Address): Promise<bigint>;
 
   /**
-   * Chain id and genesis hash, requested anew each time. An endpoint that serves another chain is otherwise unused, but
-   * is requested here too. `genesisHash` is the known genesis hash: an endpoint that reconnects must have it.
+   * Chain id and genesis hash, requested anew each time. Endpoints that are not used because they served another chain
+   * are requested too. `genesisHash`: the known genesis hash, which an endpoint must have to be used again.
    */
   identity(genesisHash: Hash | null): Promise<ChainIdentity>;
   /** Chain id and genesis hash from every endpoint that is up; empty if none serves this chain. */
   identityEverywhere(): Promise<readonly EndpointAnswer<ChainIdentity>[]>;
 
   /**
-   * Fee market of the chain. With two endpoints up, prices come from both; the second gets only one request, without a
-   * retry.
+   * Current fees of the chain. With two endpoints up, prices come from both; the second gets only one request, without
+   * a retry.
    */
   feeMarket(): Promise<FeeMarket>;
   /** Registers a listener for hints that there is a new block. A hint may be false. Absent: there are no hints. */
   onNewHead?(listener: () => void): void;
   /** Simulates a call: `eth_estimateGas` without `call.gas`, `eth_call` with it. Limits are not checked here. */
   simulate(call: Call): Promise<Simulation>;
-  /** Simulates a call at every endpoint that is up. */
+  /** Simulates a call at every endpoint that is up, and returns all results. */
   simulateEverywhere(call: Call): Promise<readonly EndpointAnswer<Simulation>[]>;
   /**
-   * Simulates a call at every endpoint that is up, and reads the newest block and the fee market of each. A refusal may
-   * be based on all of these facts.
+   * Simulates a call at every endpoint that is up, and reads the newest block and the fees of each. A refusal of the
+   * transaction may depend on all of these facts.
    */
   prospects(call: Call): Promise<readonly EndpointAnswer<Prospect>[]>;
 
   /**
-   * Sends in the order given, as JSON-RPC batches. Never throws because of a node's response or silence: a lost
-   * response gives `unknown`. One result per input. `everywhere`: sends to every endpoint that is up, not only until
-   * the first one responds.
+   * Sends in the order given, as JSON-RPC batches. Never throws because a node refuses or does not respond: without a
+   * response, the result is `unknown`. One result per input. `everywhere`: sends to every endpoint that is up, not only
+   * until the first one responds.
    */
   submit(sends: readonly Send[], options?: SubmitOptions): Promise<readonly (SubmitResult | NotStarted)[]>;
   /**
-   * Lets the node sign and send with its own key (`eth_sendTransaction`). Never throws because of a node's response or
-   * silence. Only one endpoint is called, once: another may not hold the key, or may sign other bytes.
+   * Lets the RPC node sign and send with its own key (`eth_sendTransaction`). Never throws because the node refuses or
+   * does not respond. Only one endpoint is called, once: another may not hold the key, or may sign other bytes.
    */
   sendUnsigned(
     from: Address,
@@ -275,14 +281,14 @@ export interface Chain {
   /** Forwards signed bytes of another program to one endpoint. Nothing is stored. A kill applies to them as well. */
   passSigned(raw: Hex, mayLeave: MayLeave): Promise<PassedAnswer | NotStarted>;
   /**
-   * Logs and revert reason of a transaction from one endpoint, for display. Null if the endpoint has no such receipt.
+   * Logs and revert reason of a transaction from one endpoint, for display. Null if the endpoint has no receipt of it.
    * Throws `ChainUnavailable`.
    */
   outcome(question: OutcomeQuestion): Promise<ShownOutcome | null>;
   close(): Promise<void>;
 }
 
-/** The endpoint's result or error, unchanged. */
+/** The result or error of the endpoint, unchanged. */
 export type PassedAnswer =
   | { readonly kind: "result"; readonly result: unknown }
   | { readonly kind: "error"; readonly code: number; readonly message: string; readonly data?: unknown };
@@ -298,7 +304,7 @@ export class ChainUnavailable extends Error {
   }
 }
 
-/** The chain's response, or `otherwise` if the chain does not respond now. */
+/** Returns the chain's response, or `otherwise` if the chain does not respond now. */
 export function unlessSilent<T, E>(asking: Promise<T>, otherwise: E): Promise<T | E> {
   return asking.catch((error: unknown) => {
     if (error instanceof ChainUnavailable) return otherwise;
@@ -314,13 +320,13 @@ export type EndpointState = "up" | "failing" | "behind" | "foreign";
 
 export interface OutcomeQuestion {
   readonly txHash: Hash;
-  /** Set if the transaction reverted: the call, to be repeated on the state before its block. */
+  /** Set if the transaction reverted: the same call, to be simulated on the state before its block. */
   readonly replay: { readonly call: Call; readonly onBlock: number } | null;
 }
 
 /**
- * Facts about a mined transaction that are not stored, as one endpoint shows them. For display only: no decision
- * depends on them.
+ * Facts about a mined transaction that Fencepost does not store, as one endpoint shows them. For display only: no
+ * decision depends on them.
  */
 export interface ShownOutcome {
   readonly blockHash: Hash;
@@ -350,7 +356,7 @@ export interface KnownEvent {
 
 export interface Call extends Pick<Payload, "to" | "data" | "value" | "gas" | "accessList"> {
   readonly from: Address;
-  /** Gas for a receiver without code, if known. Then such a receiver needs no estimate. */
+  /** Gas of a transfer to a receiver without code, if known. Then no gas estimate is needed for such a receiver. */
   readonly gasWithoutCode?: bigint;
   /** True: also check if the receiver has code. */
   readonly asksCode?: true;

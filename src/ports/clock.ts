@@ -1,21 +1,21 @@
 /** Clock of the application. Only this port uses `Date.now` and timers, so that a test can control time. */
 export interface Clock {
-  /** Monotonic time in ms. Only this clock may decide that a node has to stop. */
+  /** Monotonic time in ms. Only this clock may decide that a node must stop working, as at the end of its lease. */
   monotonicMs(): number;
   /**
-   * Wall clock of this machine, which may be hours off. Ages are computed with the database's clock instead, whose time
-   * is in every row.
+   * Wall clock of this machine, which may be hours off. Ages are computed with the database's clock instead; every row
+   * has its time.
    */
   now(): Date;
   /** Resolves after `ms`; rejects with the signal's reason if it is aborted first. */
   sleep(ms: number, signal?: AbortSignal): Promise<void>;
-  /** Calls back once after `ms`; the returned function cancels. */
+  /** Calls back once after `ms`. Calling the returned function cancels this. */
   after(ms: number, callback: () => void): () => void;
-  /** Calls back after the I/O events that have already arrived, in this turn of the event loop. */
+  /** Calls back in this turn of the event loop, after the I/O events that have already arrived. */
   soon(callback: () => void): void;
 }
 
-/** Result of the work, or of `late` if the work has no result after `ms`. */
+/** Returns the result of the work, or that of `late` if the work has no result after `ms`. */
 export async function within<T>(
   clock: Clock,
   work: Promise<T>,
@@ -31,7 +31,10 @@ export async function within<T>(
   }
 }
 
-/** A loop over many items checks the clock every `LOOK_AFTER` items, and yields after `TURN_MS` milliseconds. */
+/**
+ * `LOOK_AFTER`: number of items after which a long loop checks the clock. `TURN_MS`: time in ms after which it yields
+ * to the event loop.
+ */
 const LOOK_AFTER = 16;
 const TURN_MS = 5;
 
@@ -53,7 +56,7 @@ export async function fewAtATime<T>(
   }
 }
 
-/** Waits for the work until the deadline. Errors of the work are ignored. */
+/** Waits until the work is done or the deadline has passed. Errors of the work are ignored. */
 export async function bounded(clock: Clock, work: Promise<unknown>, deadlineMs: number): Promise<void> {
   const ms = Math.max(0, deadlineMs - clock.monotonicMs());
   await within<unknown>(clock, work, { ms, late: () => undefined }).catch(() => undefined);

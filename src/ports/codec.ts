@@ -16,7 +16,7 @@ export interface Codec {
   /** Encodes a call of a function. Throws `BadEncoding`. */
   encodeCall(callee: Callee, args: readonly unknown[]): Hex;
   /**
-   * The functions that may be called: one by signature, or every function of the ABI with that name. Throws
+   * The functions that `callee` names: one by signature, or every function of the ABI with that name. Throws
    * `BadEncoding`.
    */
   functions(callee: Callee): readonly AbiFunction[];
@@ -32,7 +32,7 @@ export interface Codec {
    * "rawTransaction").
    */
   decodeTransaction(rawTransaction: Hex): Promise<DecodedTransaction>;
-  /** The payload as JSON-RPC shows a pending transaction. Rejects with `BadEncoding`. */
+  /** The signed payload in the form in which JSON-RPC shows a pending transaction. Rejects with `BadEncoding`. */
   transactionObject(rawTransaction: Hex): Promise<TransactionObject>;
 }
 

@@ -1,7 +1,7 @@
 /**
- * Failpoints: named points in the code right after an effect, at which a test can inject a crash. Production passes
- * `noFailpoints`; crash tests pass a function that kills the process or abandons the node. No configuration can set
- * them.
+ * Failpoints: named points in the code, each right after an effect such as a commit, at which a test can inject a
+ * crash. Production passes `noFailpoints`; crash tests pass a function that kills the process or abandons the node. No
+ * configuration can set them.
  */
 export const FAILPOINTS = [
   "create.prepared",

@@ -5,14 +5,14 @@ import type { Address } from "../domain/lane.ts";
 export interface KeyTerms extends Quotas {
   readonly name: string;
   readonly scopes: readonly Scope[];
-  /** Signers that the key may use; null: all. The same for `chains`. */
+  /** Signers that the API key may use; null: all. `chains` likewise limits the chains. */
   readonly signers: readonly Address[] | null;
   readonly chains: readonly number[] | null;
 }
 
 export interface KeyRecord extends KeyTerms {
   readonly createdAt: Date;
-  /** Secrets of the key, the older first: two during rotation. Empty: the key cannot be used. */
+  /** Secrets of the API key, oldest first: two while the secret is being rotated. Empty: the key cannot be used. */
   readonly secrets: readonly KeySecret[];
 }
 

@@ -7,17 +7,18 @@ export interface KillRecord extends Kill {
 }
 
 /**
- * Kills are stored outside the lanes, so no lane's lock or owner can delay a kill. If a kill is missing from the
- * database, it was not written yet, or was lost with the database's history. A kill ends only by being marked as ended.
+ * Kills are stored outside the lanes, so no lane's lock or owner can delay a kill. A kill that is missing from the
+ * database may still be in force: it was not written yet, or a restore lost it. It ends only when it is marked as
+ * ended.
  */
 export interface KillStore {
-  /** Stores each kill once. A kill that was ended meanwhile stays ended. */
+  /** Stores kills; one that is already stored is not stored again. A kill that was ended meanwhile stays ended. */
   keepKills(kills: readonly Kill[]): Promise<void>;
   /**
-   * Ends every kill of the signer, or of everything (null), and the kills in `unkept`, which may not have been stored
-   * yet.
+   * Ends every kill of the signer, or the kills of all signers (null). Also ends the kills in `unkept`, which may not
+   * have been stored yet.
    */
   endKills(end: Omit<Kill, "killId">, unkept: readonly Kill[]): Promise<void>;
-  /** All kills in force, oldest first, and those of `killIds` in any state. */
+  /** All kills in force, oldest first, and also those with ids in `killIds`, in force or ended. */
   kills(killIds: readonly string[]): Promise<readonly KillRecord[]>;
 }

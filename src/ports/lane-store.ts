@@ -21,8 +21,8 @@ export type * from "../domain/ledger/writes.ts";
 export type * from "../domain/ledger/writes.ts";
 
 /**
- * Writes of a lane's owner. Only `LaneStore.commit` writes lane data. Each write carries a fence: it proves its term in
- * the same database transaction, under a lock on the lane row.
+ * Writes of a lane's owner. Only `LaneStore.commit` writes lane data. Each write carries a fence (instance and fencing
+ * token): it is checked in the same database transaction, under a lock on the lane row.
  */
 export type LaneWrite = LedgerWrite | IdentifyWrite | ConfirmationsWrite;
 
@@ -32,12 +32,12 @@ export interface IdentifyWrite extends Fenced<"identify"> {
 }
 
 /**
- * Canonical blocks of a chain, as seen by the node that decided outcomes by them. They are stored once per chain, under
- * the fence of one of its lanes.
+ * Canonical blocks of a chain, as seen by the node that decided outcomes by them. They are stored once per chain, by
+ * the owner of one of its lanes.
  */
 export interface ConfirmationsWrite extends Fenced<"confirmations"> {
   /**
-   * Hash-linked blocks in ascending order. If a stored block has another hash at one of these heights, there is a new
+   * Hash-linked blocks in ascending order. If the block stored at one of these heights has another hash, there is a new
    * fork: the stored blocks from that height up are replaced.
    */
   readonly blocks: readonly Confirmation[];
@@ -45,11 +45,14 @@ export interface ConfirmationsWrite extends Fenced<"confirmations"> {
   readonly pruneBelow: number;
 }
 
-/** Result of one write, in the order given. A fenced lane or a bad item does not fail the other writes. */
+/**
+ * Result of one write. A write that is refused because its lane has a new owner, or that has a bad item, does not fail
+ * the other writes of the batch.
+ */
 export type WriteOutcome =
   | { readonly status: "fenced" }
   | { readonly status: "confirmations"; readonly newFork: boolean }
-  /** Result of `unwatch` only: a part was written, and the writer has to repeat the write for the rest. */
+  /** Result of `unwatch` only: a part of the rows was written, and the caller must repeat the write for the rest. */
   | { readonly status: "unfinished" }
   | LedgerOutcome;
 
@@ -61,14 +64,14 @@ export interface Committed {
   readonly changes: readonly LaneChanges[];
 }
 
-/** Changes of a lane under this term, in order. The lane's owner applies them to its copy in memory. */
+/** Changes of a lane during one ownership (`token`), in order. The lane's owner applies them to its copy in memory. */
 export interface LaneChanges {
   readonly lane: Lane;
   readonly token: number;
   readonly changes: readonly Change[];
 }
 
-/** Outcome of each kind of write that the fence let through. A kind without an entry here has the outcome "done". */
+/** Name of the successful outcome for each kind of write. A kind without an entry has the outcome "done". */
 interface Answers {
   readonly allocate: "allocated";
   readonly align: "aligned";
@@ -83,7 +86,7 @@ interface Answers {
   readonly confirmations: "confirmations";
 }
 
-/** A planned write before its fence is added. The fence comes from the term that permits the write. */
+/** A planned write without its proof of ownership (`fence`), which is added when the write is sent. */
 export type Unfenced<K extends LaneWrite["kind"]> = Omit<Extract<LaneWrite, { readonly kind: K }>, "fence">;
 
 export type OutcomeOf<K extends LaneWrite["kind"]> = Extract<
@@ -91,25 +94,25 @@ export type OutcomeOf<K extends LaneWrite["kind"]> = Extract<
   { readonly status: K extends keyof Answers ? Answers[K] : "done" }
 >;
 
-/** An intent in the intake table, visible because the caller's database transaction has committed. */
+/** An intent in the intake table. It is visible because the database transaction that inserted it has committed. */
 export interface IntakeRow {
   readonly intakeId: number;
   readonly intent: Intent;
-  /** Set if the intent was not approved in time: it ends. */
+  /** Set if the intent was not approved in time, so that it must end. */
   readonly expired?: Pick<Approval, "rule" | "expiresAt">;
   /** True if the intent was waiting for approval and is approved. */
   readonly approved?: true;
-  /** True if the intent's `validUntil` has passed by the database's clock: it ends. */
+  /** True if the intent's `validUntil` has passed by the database's clock, so that it must end. */
   readonly lapsed?: true;
-  /** True if the sender still waits for the result and has not responded to its caller yet. */
+  /** True if the node that stored the intent still waits for the result and has not yet responded to its caller. */
   readonly unanswered?: true;
 }
 
 /** Everything that an owner needs to resume a lane from the database alone. */
 export interface LaneSnapshot extends LoadedLane {
   /**
-   * The lane's cursor when the feed's current epoch began: lower nonces were allocated before that. 0: the epoch never
-   * changed.
+   * The lane's next nonce when the feed's current epoch began: lower nonces were allocated before that. 0: the epoch
+   * never changed.
    */
   readonly epochFloor: number;
   /** Genesis hash of the chain in this database; null if it is not stored yet. */
@@ -133,26 +136,26 @@ export interface TrackedRecord
     Omit<TransactionDetails, "lostSightAt">,
     Pick<LedgerTransaction, "acceptedOrdinal" | "requestId"> {
   readonly attempts: readonly Attempt[];
-  /** Time at which sending the transaction's first payload was claimed; null: never. */
+  /** Time at which the right to send the transaction's first payload was stored; null: never. */
   readonly firstSentAt: Date | null;
   /** Time since which it is unknown whether the RPC node sent the payload; absent if that is known. */
   readonly lostSightAt?: Date;
   readonly validUntil?: Date;
-  /** True if an operator holds the transaction. */
+  /** True if an operator has put the transaction on hold. */
   readonly held?: true;
   /** True if the transaction is being cancelled because its `validUntil` has passed. */
   readonly expired?: true;
 }
 
-/** A transaction with a `validUntil` that is not mined, not held, and not yet being cancelled. */
+/** A transaction with a `validUntil` that is not mined, not on hold, and not yet being cancelled. */
 export interface ExpiringRecord extends Pick<TrackedRecord, "txId" | "nonce" | "requestId" | "createdAt"> {
   readonly state: "ALLOCATED" | "TRACKING" | "STUCK";
   readonly validUntil: Date;
   /** Time left until `validUntil` by the database's clock; 0 if it has passed. */
   readonly leftMs: number;
   /**
-   * True if, when read, the transaction was never signed and all later transactions may move down by a nonce
-   * (domain/ledger/may-move.ts).
+   * True if, when the row was read, the transaction was never signed and all later transactions could move down by one
+   * nonce (domain/ledger/may-move.ts).
    */
   readonly mayGiveUp: boolean;
 }
@@ -168,13 +171,13 @@ export interface AllocatedRecord
     Pick<TrackedRecord, "txId" | "nonce" | "requestId" | "createdAt" | "validUntil" | "held" | "expired"> {
   /** Kind of the replacement; set if the payload is not the caller's. */
   readonly changedTo?: QueuedChange["kind"];
-  /** Set if policies count the transaction: the counted amount, which its first signature must not exceed. */
+  /** Set if policies count the transaction: the amount counted so far, which its first signature must not exceed. */
   readonly mostCost?: bigint;
   /** True if the caller chose the nonce: the transaction is never moved to another. */
   readonly pinned?: true;
 }
 
-/** A transaction with a nonce and no outcome yet. */
+/** A transaction that has a nonce and no outcome yet. */
 export interface OpenTransaction {
   readonly txId: string;
   readonly isMined: boolean;
@@ -221,14 +224,14 @@ export interface LaneQueue {
 
 export interface LaneStore {
   /**
-   * Commits writes in one database transaction: SET LOCAL timeouts, check the database's history, lock the lanes in
-   * ascending order and prove each fence, apply every write, completions last, commit. Throws `StoreUnavailable`
-   * (nothing committed), `OutcomeUnknown` or `HistoryChanged`. If a single write is the cause, throws `BatchRefused` or
-   * `NotLoaded`.
+   * Commits writes in one database transaction. Steps: set timeouts (SET LOCAL), check the database's history, lock the
+   * lanes in ascending order and check each writer's ownership, apply every write with completions last, commit. Throws
+   * `StoreUnavailable` (nothing committed), `OutcomeUnknown` or `HistoryChanged`. If a single write is the cause,
+   * throws `BatchRefused` or `NotLoaded`.
    */
   commit(writes: readonly LaneWrite[]): Promise<Committed>;
 
-  /** Loads a lane for its owner; null if the fence no longer holds. */
+  /** Loads a lane for its owner; null if the lane has another owner by now. */
   loadLane(fence: Fence): Promise<LaneSnapshot | null>;
   /** ALLOCATED transactions with nonce ≥ `fromNonce`, ascending. */
   loadAllocated(lane: Lane, fromNonce: number, limit: number): Promise<readonly AllocatedRecord[]>;
@@ -236,17 +239,23 @@ export interface LaneStore {
   loadExpiring(lane: Lane, limit: number): Promise<readonly ExpiringRecord[]>;
   /** Signed bytes of attempts, in the order requested. */
   loadRawTransactions(keys: readonly { readonly txId: string; readonly ordinal: number }[]): Promise<readonly Hex[]>;
-  /** Payloads of transactions whose attempts are stored unsigned, in the order requested. */
+  /**
+   * Payloads of transactions whose attempts were signed by the RPC node, so that no signed bytes are stored; in the
+   * order requested.
+   */
   loadPayloads(txIds: readonly string[]): Promise<readonly StoredPayload[]>;
   /** Settled transactions of a lane that are watched for reorgs and were mined in one of these blocks. */
   loadWatched(lane: Lane, blockHashes: readonly Hash[]): Promise<readonly TrackedRecord[]>;
   /** Transactions on the lane that this API key created and that are not final. */
   openOf(lane: Lane, owner: string): Promise<readonly OpenTransaction[]>;
-  /** One above the highest nonce of the lane that is settled and no longer watched for reorgs; 0 if there is none. */
+  /**
+   * One above the highest nonce of the lane whose transaction is settled and no longer watched for reorgs; 0 if there
+   * is none.
+   */
   settledBelow(lane: Lane): Promise<number>;
   /**
-   * Idempotency check before allocation: finds existing transactions, intake rows or hashes of deleted transactions by
-   * request id, for any number of lanes in one query.
+   * Idempotency check before nonces are allocated, for any number of lanes in one query. By request id, it finds
+   * existing transactions, intents without a nonce, and hashes of deleted transactions.
    */
   findByRequestIds(asked: readonly AskedRequests[]): Promise<readonly (ExistingTransaction | SpentRequest)[]>;
   /** Lanes that pools chose for these requests; a request without a choice is missing from the result. */
@@ -254,9 +263,9 @@ export interface LaneStore {
   /** Load of these lanes; a lane that was never used is missing from the result. */
   queues(lanes: readonly Lane[]): Promise<readonly LaneQueue[]>;
   /**
-   * Visible intake rows of these lanes that are not consumed, in call order. Held rows are left out. Rows that wait for
-   * approval are left out until they are approved or their deadline has passed. For `resting` lanes, only rows whose
-   * `validUntil` has passed are read.
+   * Visible intake rows of these lanes that are not consumed, in call order. Rows on hold are left out. Rows that wait
+   * for approval are left out until they are approved or their deadline has passed. For `resting` lanes, only rows
+   * whose `validUntil` has passed are read.
    */
   loadIntake(lanes: readonly Lane[], limit: number, resting?: readonly number[]): Promise<readonly IntakeRow[]>;
 }
@@ -284,8 +293,8 @@ export class OutcomeUnknown extends Error {
 }
 
 /**
- * System identifier, timeline or WAL position of the database differs from what this process knew: commits may have
- * been lost.
+ * System identifier, timeline or WAL position of the database differs from what this process saw before: commits may
+ * have been lost.
  */
 export class HistoryChanged extends Error {
   override readonly name = "HistoryChanged";

@@ -6,7 +6,7 @@ import type { HeldLock } from "./session-lock.ts";
 export interface Announcement extends Pick<Member, "draining" | "standsBack"> {
   /** Chains whose endpoints the instance reaches. */
   readonly chains: readonly number[];
-  /** Signers whose keys the instance could not sign with. */
+  /** Signers for which signing failed on this instance. */
   readonly keysAway: readonly Address[];
 }
 
@@ -34,18 +34,18 @@ export interface InstanceRegistration extends InstanceIdentity, InstanceKey, Omi
   /** Signers whose keys the instance holds; fixed for its lifetime. */
   readonly signers: readonly Address[];
   /**
-   * Earlier instances of the same process, including registrations whose response was lost. This registration declares
-   * them dead, so that no node waits for their lanes or places lanes on them.
+   * Earlier instances of the same process, including registrations whose response was lost. The new registration
+   * declares them dead, so that no node waits for their lanes or assigns lanes to them.
    */
   readonly replaces?: readonly string[];
 }
 
-/** Epoch of the feed that an instance belongs to. */
+/** Epoch of the completion feed in which an instance was registered. */
 export interface Registered {
   readonly epoch: number;
-  /** True if this registration began the epoch. */
+  /** True if this registration began the feed's current epoch. */
   readonly begun: boolean;
-  /** True if the epoch began because commits may have been lost: then lanes wait for an operator. */
+  /** True if the feed's epoch began because commits may have been lost: then lanes wait for an operator. */
   readonly mayHaveLost: boolean;
 }
 
@@ -54,17 +54,20 @@ export interface InstanceRecord
   extends InstanceIdentity,
     Pick<InstanceKey, "keyProof">,
     Omit<Announcement, "keysAway"> {
-  /** Signers whose keys the instance could not sign with; null if its release does not report them. */
+  /** Signers for which signing failed on the instance; null if its release does not report them. */
   readonly keysAway: readonly Address[] | null;
   /** Public key of the instance; null if its release has no keys yet. */
   readonly publicKey: string | null;
   readonly startedAt: Date;
   readonly heartbeatAt: Date;
   readonly expiresAt: Date;
-  /** Counter that grows by one with each renewal. A claimant observes whether it stops growing. */
+  /**
+   * Counter that grows by one with each renewal of the lease. A node that wants to take over checks whether it stops
+   * growing.
+   */
   readonly counter: number;
   readonly dead: boolean;
-  /** True if the lease had expired when the row was read, by the database's clock. */
+  /** True if the instance's lease had expired, by the database's clock, when the row was read. */
   readonly expired: boolean;
   readonly lanes: number;
   /**
@@ -81,15 +84,15 @@ export interface InstanceRecord
 }
 
 /**
- * Evidence of an instance's death. "expired": its heartbeat is overdue by the database's clock. "stood-still": a
- * claimant saw its counter unchanged, by the claimant's own clock. "lock-gone": a claimant found its session lock
- * missing twice.
+ * Evidence of an instance's death. "expired": its heartbeat is overdue by the database's clock. "stood-still": another
+ * node saw its counter unchanged for too long, by that node's own clock. "lock-gone": another node found its session
+ * lock missing twice.
  */
 export type DeathEvidence = "expired" | "stood-still" | "lock-gone";
 
 /**
- * Result of recording a session lock. "unseen": the lock is not on the server that other nodes read, so it is not
- * recorded.
+ * Result of recording a session lock. "unseen": the lock is not visible on the server that other nodes read, so it is
+ * not recorded.
  */
 export type LockPublished = "told" | "unseen" | "over";
 
@@ -113,34 +116,34 @@ export interface LeaseRecord {
  */
 export interface LeaseStore {
   /**
-   * Registers an instance in the database's current history. If the history has changed and no node has noticed yet,
-   * the feed begins a new epoch in the same transaction, and every term of every lane ends. Throws SchemaTooNew if the
+   * Registers an instance. If the database's history has changed (a restore, lost commits) and no node has noticed yet,
+   * the feed begins a new epoch in the same transaction, and no lane has an owner any more. Throws SchemaTooNew if the
    * schema is more than one release ahead.
    */
   registerInstance(registration: InstanceRegistration): Promise<Registered>;
   /**
-   * Renews the lease of an instance. Returns false if its row is dead, expired or deleted: then the instance is over,
-   * and only a new one may continue.
+   * Renews the lease of an instance. Returns false if the instance is marked dead, expired or deleted: it can never be
+   * renewed, and the process must register a new instance.
    */
   renewInstance(instanceId: string, leaseDurationMs: number): Promise<boolean>;
   /**
-   * Records what the instance can serve, so that other nodes can place lanes. It is advice only: no write depends on
-   * it.
+   * Records what the instance can serve, so that other nodes can decide which lanes to leave to it. It is advice only:
+   * no write depends on it.
    */
   announce(instanceId: string, announcement: Announcement): Promise<void>;
   /**
    * Records the instance's session lock; null: it has none any more. From then on, other nodes may treat the end of the
-   * lock as the end of the instance. The instance's counter is increased too, so that a node that checked earlier
-   * cannot declare the instance dead. The lock is recorded only if it is visible on the server that other nodes read,
-   * because a direct address may lead to another server.
+   * lock as the end of the instance. The instance's counter is increased too, so that a node that read the old state
+   * cannot declare the instance dead. The lock is recorded only if it is visible on the server that other nodes read: a
+   * URL that bypasses the pooler may lead to another server.
    */
   publishLock(instanceId: string, lock: HeldLock | null): Promise<LockPublished>;
   instances(): Promise<readonly InstanceRecord[]>;
   /** The signers that an instance registered with; empty if the instance no longer exists. */
   signersOf(instanceId: string): Promise<readonly Address[]>;
   /**
-   * Declares an instance dead for good, by compare-and-set on its counter, in a transaction of its own. For "expired"
-   * the database's clock must agree, for "lock-gone" its list of locks; "stood-still" is the claimant's own
+   * Declares an instance dead for good, by compare-and-set on its counter, in a separate transaction. For "expired" the
+   * database's clock must agree, for "lock-gone" its list of locks; "stood-still" relies on the calling node's own
    * observation.
    */
   declareDead(instanceId: string, counter: number, evidence: DeathEvidence): Promise<boolean>;
@@ -151,8 +154,9 @@ export interface LeaseStore {
   retireInstance(instanceId: string): Promise<number>;
 
   /**
-   * Acquires a lane. No row: insert it, token 1. Own lane: keep it. Owner dead or none: take over, token + 1.
-   * Otherwise: not leader. The claimant's instance must be alive.
+   * Acquires a lane. If the lane has no row, inserts it with token 1. If the caller owns it, nothing changes. If its
+   * owner is dead or there is none, takes it over with token + 1. Otherwise the result is "not leader". The calling
+   * instance must be alive.
    */
   acquireLane(lane: Lane, instanceId: string): Promise<Acquisition>;
   /**
@@ -164,12 +168,12 @@ export interface LeaseStore {
     instanceId: string,
     limit: number,
   ): Promise<readonly Extract<Acquisition, { fence: Fence }>[]>;
-  /** Releases a lane if it still has exactly this term. Returns false if the lane has another term. */
+  /** Releases a lane if the caller still owns it under this fencing token. Returns false otherwise. */
   releaseLane(fence: Fence): Promise<boolean>;
   leases(): Promise<readonly LeaseRecord[]>;
 }
 
-/** The claimant's own instance is dead, expired or unknown, so it may not acquire a lane. It has to register anew. */
+/** The instance that wants to acquire a lane is itself dead, expired or unknown. It has to register anew. */
 export class InstanceOver extends Error {
   override readonly name = "InstanceOver";
   constructor(instanceId: string) {

@@ -17,8 +17,8 @@ export interface LeftRequest {
 
 export interface BegunRequest extends LeftRequest {
   /**
-   * True if this owner or the previous one began the request and there is no result: the request may have been carried
-   * out.
+   * True if the request was begun before, by this owner or the previous one, and has no result: it may already have
+   * been carried out.
    */
   readonly begunBefore: boolean;
 }
@@ -31,7 +31,7 @@ export interface LeftStanding {
   readonly answer: string | null;
 }
 
-/** Whether the intake table has intents, and whether there are enqueued requests. */
+/** What waits in the database: intents in the intake table, and enqueued requests. */
 export interface WhatWaits {
   readonly intents: boolean;
   readonly requests: boolean;
@@ -39,18 +39,18 @@ export interface WhatWaits {
 
 /**
  * Table of enqueued requests, for lanes whose owner has no URL. It changes no row of a lane: the owner carries a
- * request out under its fence, as if it had received it directly. Creates that were not begun in time are moved to the
- * intake table. Only such moves, and sends inside a caller's own database transaction, write intents without a fence.
+ * request out as if it had received it directly. Creates that were not begun in time are moved to the intake table.
+ * Only such moves, and sends inside a caller's own database transaction, write intents without owning the lane.
  */
 export interface LeftRequestStore {
   /**
-   * Enqueues requests. Once this resolves they are durable, in this order, all or none. Each is begun within `forMs` or
-   * never. Throws `StoreUnavailable` (nothing was written), `OutcomeUnknown`.
+   * Enqueues requests. Once this resolves they are durable, in this order, all or none. A request that is not begun
+   * within `forMs` is never begun. Throws `StoreUnavailable` (nothing was written), `OutcomeUnknown`.
    */
   leaveRequests(requests: readonly LeftRequest[], forMs: number): Promise<void>;
   /**
-   * Checks if work waits for any lane, of this node or another. It takes no list of lanes: a node with ten thousand
-   * lanes need not send their names many times a second.
+   * Checks if any work waits, for lanes of this node or of others. It takes no list of lanes: a node with ten thousand
+   * lanes would send their names many times a second.
    */
   whatWaits(): Promise<WhatWaits>;
   /**
@@ -62,15 +62,15 @@ export interface LeftRequestStore {
     instanceId: string,
     except: readonly string[],
   ): Promise<readonly BegunRequest[]>;
-  /** Stores the result of a request, if this instance still processes it: another owner may have begun it since. */
+  /** Stores the result of a request, unless another owner has begun the request since. */
   answerRequest(leftId: string, instanceId: string, answer: string): Promise<void>;
   /** Returns a request to the queue: nothing was done, and the lane's next owner begins it anew. */
   putBackRequest(leftId: string, instanceId: string): Promise<void>;
   /** States of these requests, from one snapshot. A request that is missing from the result does not exist. */
   leftStanding(leftIds: readonly string[]): Promise<readonly LeftStanding[]>;
   /**
-   * Withdraws a request. True: it was not begun, and never will be. Its intents are then in the intake table, in their
-   * original order: they are accepted, and each reaches a final state.
+   * Withdraws an enqueued request. Returns true if it was not begun: it never will be. Its intents are then in the
+   * intake table, in their original order: they are accepted, and each reaches a final state.
    */
   withdrawRequest(leftId: string, accepts: readonly Intent[]): Promise<boolean>;
 }

@@ -4,21 +4,21 @@ import type { Address } from "../domain/lane.ts";
 export interface NoticeFilter {
   readonly signer?: Address;
   readonly chainId?: number;
-  /** True: only notices that are neither acknowledged nor over. */
+  /** True: return only notices that are not acknowledged and whose event is not over. */
   readonly open?: boolean;
   readonly limit: number;
 }
 
-/** Result of acknowledging a notice, with the notice as it is afterwards. */
+/** Result of acknowledging a notice, with the notice after the change. */
 export interface Acknowledged {
   readonly verdict: AcknowledgeVerdict;
   readonly notice: Notice;
 }
 
 /**
- * Notices: single events that a person has to review (domain/notices.ts). If another program used a key, the commit
- * that found this writes the notice. `declareDead` writes one for a vanished node, and `registerInstance` one for its
- * return. This port reads and acknowledges notices.
+ * Notices: single events that a person has to review (domain/notices.ts). They are written elsewhere: use of a key by
+ * another program by the commit that found it, a vanished node by `declareDead`, its return by `registerInstance`. This
+ * port reads and acknowledges notices.
  */
 export interface NoticeStore {
   /** Notices, newest first. */

@@ -7,8 +7,8 @@ import type { InstanceKey, InstanceRecord } from "./lease-store.ts";
 import type { TransactionRecord } from "./query-store.ts";
 
 /**
- * One create that is forwarded to the lane's owner. The node that received the caller's request assigns the id, so that
- * a repeat is the same transaction.
+ * One create that is forwarded to the lane's owner. The node that received the caller's request assigns the transaction
+ * id, so that forwarding it again creates no second transaction.
  */
 export interface ForwardedCreate {
   readonly txId: string;
@@ -41,7 +41,7 @@ export interface LaneRequest {
    * effect only once.
    */
   readonly repeatable?: boolean;
-  /** True if this owner or the previous one began the request before, and its outcome is unknown. */
+  /** True if the request was begun before, by this owner or the previous one, and its outcome is unknown. */
   readonly again?: boolean;
 }
 
@@ -52,7 +52,7 @@ export interface LaneAnswer {
 /** Options for sending a request to another node. */
 export interface Sending {
   /**
-   * True if the same creates may have been sent before without a response: then the receiver looks up their ids first.
+   * True if the same creates may have been sent before without a response. The receiver then looks up their ids first.
    */
   readonly repeat: boolean;
   /** Time after which a node without a response counts as silent. */
@@ -80,9 +80,9 @@ export interface Peers {
     creates: readonly ForwardedCreate[],
     sending: Sending,
   ): Promise<readonly (ForwardedAnswer | FencepostError)[]>;
-  /** Forwards one request to the owner of a lane, also over one hop at most. */
+  /** Forwards one request to the owner of a lane. The owner never forwards it again. */
   act(url: string, lane: Lane, request: LaneRequest & Pick<Sending, "withinMs">): Promise<LaneAnswer | FencepostError>;
-  /** Notifies a node of a kill. Once this resolves, the node obeys it; throws `PeerUnreachable` if that is unknown. */
+  /** Sends a kill to a node. Once this resolves, the node obeys it; throws `PeerUnreachable` if that is unknown. */
   kill(url: string, kill: Kill, withinMs: number): Promise<void>;
   close(): Promise<void>;
 }

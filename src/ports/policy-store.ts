@@ -3,11 +3,14 @@ import type { Policies } from "../domain/policy/policy.ts";
 
 export interface PolicyChange {
   readonly policies: Pick<Policies, "document" | "hash">;
-  /** Author of the change: `operator:<key name>`, or `node:<node id>` for a seeded document. */
+  /**
+   * Author of the change: `operator:<key name>`, or `node:<node id>` if a node stored the document from its
+   * configuration.
+   */
   readonly actor: string;
   readonly reason: string;
   readonly nodeId: string;
-  /** Version that must be in force; null: any version. */
+  /** Version that must be in force for the change to be made; null: any version. */
   readonly expectedVersion: number | null;
 }
 
@@ -23,8 +26,8 @@ export interface PolicyChanged {
 /** Store of the one policy document of all nodes. */
 export interface PolicyStore {
   /**
-   * The policy document that this process last read. Commits check against it, and read it again if another one is in
-   * force.
+   * The policy document that this process last read. Each commit checks that it is still in force; otherwise it is read
+   * again.
    */
   readonly knownPolicy: Pick<KnownPolicy, "current" | "onChange">;
   readPolicy(): Promise<PolicyInForce>;

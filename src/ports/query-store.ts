@@ -12,20 +12,23 @@ export interface TransactionRecord
   extends Omit<Intent, "fingerprint" | "allowNoCode">,
     Status,
     Pick<TrackedRecord, "receipt" | "lastError" | "submitAttempts" | "lastSubmittedAt" | "createdAt"> {
-  /** Nonce of the transaction; null while CREATED, and always if it was refused before allocation. */
+  /** Nonce of the transaction; null while it is CREATED, and for ever if it was refused before it got one. */
   readonly nonce: number | null;
   /** Gas limit, given or estimated; null while CREATED. */
   readonly gas: bigint | null;
   readonly attempts: readonly AttemptRecord[];
   readonly updatedAt: Date;
   readonly confirmedAt: Date | null;
-  /** While the transaction waits for approval: its intake row, the rule, and the deadline. */
+  /**
+   * Set while the transaction waits for approval: its intake row, the policy rule that requires the approval, and the
+   * deadline.
+   */
   readonly awaiting?: Pick<WaitingIntent, "intakeId"> & Pick<Approval, "rule" | "expiresAt">;
-  /** Intake row of the transaction, from its approval until it has a nonce. */
+  /** The transaction's row in the intake table (intents without a nonce), from its approval until it has a nonce. */
   readonly approved?: Pick<WaitingIntent, "intakeId">;
-  /** Intake row of the transaction while it has no nonce. */
+  /** The transaction's row in the intake table (intents without a nonce), while it has no nonce. */
   readonly intakeId?: number;
-  /** Time since which an operator holds the transaction. */
+  /** Time since which an operator has put the transaction on hold; absent: not on hold. */
   readonly heldSince?: Date;
   /** Time since which the transaction is being cancelled because its `validUntil` has passed. */
   readonly expiredAt?: Date;
@@ -33,7 +36,7 @@ export interface TransactionRecord
 
 export interface FirstHash extends Pick<TransactionRecord, "txId" | "state">, Pick<LedgerAttempt, "txHash"> {}
 
-/** An attempt as stored. Once it was claimed for sending, it may be on the network. */
+/** An attempt as stored. Once the right to send it is stored, it may be on the network. */
 export interface AttemptRecord extends LedgerAttempt {
   readonly createdAt: Date;
 }
@@ -78,11 +81,14 @@ export interface FeedPosition {
   readonly lastSeq: number;
   /** Completions up to this sequence number have been deleted. */
   readonly truncatedThrough: number;
-  /** The current epoch's completions all have higher sequence numbers than this one. */
+  /** All completions of the current epoch have higher sequence numbers than this one. */
   readonly epochStartsAfter: number;
 }
 
-/** State of the feed, and its items after a sequence number, from one snapshot: no item is of a later epoch. */
+/**
+ * State of the feed, and its items after a sequence number. Both come from one database snapshot, so no item is of a
+ * later epoch.
+ */
 export interface FeedPage extends FeedPosition {
   readonly items: readonly CompletionRecord[];
 }
@@ -98,7 +104,7 @@ export interface LaneRecord extends LeaseRecord, Pick<LaneSnapshot, "cursor" | "
   readonly oldestPendingAt: Date | null;
   readonly headOfLine:
     | (Pick<TrackedRecord, "txId" | "nonce" | "state" | "createdAt"> & {
-        /** True if an operator holds the transaction. */
+        /** True if an operator has put the transaction on hold. */
         readonly held: boolean;
       })
     | null;
@@ -109,7 +115,7 @@ export interface LaneFilter {
   readonly chainId?: number;
   /** Node that owns the lanes. */
   readonly owner?: string;
-  /** True: only lanes that are suspended or stuck, or have a nonce gap or a held transaction. */
+  /** True: only lanes that are suspended or stuck, or have a nonce gap or a transaction on hold. */
   readonly needsAttention?: boolean;
 }
 
@@ -120,7 +126,7 @@ export interface LaneDecisionRecord extends Omit<LaneDecision, "actionKey"> {
 }
 
 export interface PolicyUsage {
-  /** Time of the database's clock, which determines the policy windows. */
+  /** Time of the read, by the database's clock, which also decides the hour and day of the policy limits. */
   readonly at: Date;
   readonly signers: readonly { readonly lane: Lane; readonly use: Use }[];
   readonly keys: readonly { readonly chainId: number; readonly owner: string; readonly use: Use }[];
@@ -129,7 +135,7 @@ export interface PolicyUsage {
 /** Number of transactions by state. Settled transactions count by their outcome, at any age. */
 export interface Census {
   readonly states: Readonly<Record<State, number>>;
-  /** Number of settled transactions that are still watched: a reorg could undo them. */
+  /** Number of settled transactions that a reorg could still undo, so that they are still watched. */
   readonly watched: Readonly<Record<"CONFIRMED" | "FAILED_FINAL", number>>;
   /**
    * Age of the oldest transaction that is neither settled, nor STUCK, nor waiting for approval; null if there is none.
@@ -158,8 +164,8 @@ export interface QueryStore {
   /** Stored canonical blocks above `aboveBlock`, the block of the receipt; ascending, at most `limit`. */
   confirmations(chainId: number, aboveBlock: number, limit: number): Promise<readonly BlockPlace[]>;
   /**
-   * Reads a page of the feed in one snapshot. With two reads, items of an epoch that begins in between would be
-   * reported under the previous epoch.
+   * Reads a page of the feed in one database snapshot. With two separate reads, items of an epoch that begins in
+   * between would be reported under the previous epoch.
    */
   feed(after: number, limit: number): Promise<FeedPage>;
   /** The known lanes of one signer, by chain. */
@@ -171,10 +177,11 @@ export interface QueryStore {
   /** Fingerprint of the operator's action that was carried out under this idempotency key; null if none was. */
   carriedOut(lane: Lane, actionKey: Pick<ActionKey, "subject" | "key">): Promise<Hex | null>;
   /**
-   * Use of the limits of the lane's signer and of one API key. With `txId`, it is the key that created the transaction.
+   * Amounts that the lane's signer and one API key have used of their limits. With `txId`, it is the key that created
+   * the transaction.
    */
   policyUse(lane: Lane, of: { readonly txId?: string; readonly owner?: string }): Promise<PolicyUse>;
-  /** Use of all limits in the current hour and day, by signer and by API key. */
+  /** Amounts used of all limits in the current hour and day, by signer and by API key. */
   allPolicyUse(): Promise<PolicyUsage>;
   /** Totals over all lanes of the database, for the gauges. */
   census(): Promise<Census>;

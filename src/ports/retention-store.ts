@@ -20,16 +20,16 @@ export interface RetentionStore {
   /** Filters the given lanes: returns those that have transactions to delete. The read locks nothing. */
   lanesWithOld(lanes: readonly Lane[], ageMs: number): Promise<readonly Lane[]>;
   /**
-   * Lanes without an owner whose signer no live instance can sign for. Lanes whose history may be incomplete are left
+   * Lanes without an owner whose signer no live instance can sign for. Lanes whose rows may have been lost are left
    * out. The read locks nothing.
    */
   abandonedLanes(): Promise<readonly Lane[]>;
   /**
-   * Deletes transactions that have been final, and not watched for reorgs, for at least `ageMs`. Only lanes that these
-   * terms still own are affected. Hashes of the request ids stay. Returns the number deleted; unless it is 0, there may
-   * be more.
+   * Deletes transactions that have been final, and not watched for reorgs, for at least `ageMs`. Only lanes that the
+   * caller still owns are affected. Hashes of the request ids stay. Returns the number deleted; unless it is 0, there
+   * may be more.
    */
   removeOld(fences: readonly Fence[], ageMs: number, most: number): Promise<number>;
-  /** Deletes hashes of request ids whose transactions were deleted longer ago than this. */
+  /** Deletes the hashes of request ids whose transactions were deleted longer ago than the given age. */
   forgetRequestIds(ageMs: number, most: number): Promise<number>;
 }

@@ -1,10 +1,10 @@
 import type { OwnSession } from "../domain/chain/witness.ts";
 
-/** Key of the session lock, and the database server's process that holds it. */
+/** Key of the session lock, and the process id of the database backend that holds it. */
 export interface HeldLock {
   /**
-   * Key of the lock, new for each session: a lock that a lost session still holds on the server does not block the next
-   * one.
+   * Key of the lock. It is new for each session, so that a lock which a lost session still holds on the server does not
+   * block the next one.
    */
   readonly key: number;
   /** The database server's process id of the session. */
@@ -12,16 +12,16 @@ export interface HeldLock {
 }
 
 /**
- * A session with its lock. `missed`: locks of other instances that a starting process found missing once, before its
- * session began.
+ * A database session with its lock. `missed`: locks of other instances that were already missing when this process
+ * checked them once at its start, before the session began.
  */
 export interface LockSession extends HeldLock, Omit<OwnSession, "sinceMs"> {}
 
 /**
  * A lock that lasts as long as one session between this process and the database. When the process ends, its connection
- * closes, the server drops the lock, and other nodes see this (`InstanceRecord.lock`) before the lease is overdue. The
- * lock only allows an earlier takeover; the fence makes the takeover safe. Behind a transaction pooler there is no
- * session: no lock is held, and the lease alone decides.
+ * closes, the server drops the lock, and other nodes see this (`InstanceRecord.lock`) before the lease expires. The
+ * lock only allows an earlier takeover; the fencing token makes the takeover safe. Behind a transaction pooler there is
+ * no session: no lock is held, and the lease alone decides.
  */
 export interface SessionLock {
   /** The session lock that is held now; null if there is none. */
@@ -32,8 +32,8 @@ export interface SessionLock {
    */
   onChange(listener: (held: LockSession | null) => void): void;
   /**
-   * Ends the session and begins another. Called if the server does not show the lock that this process believes it
-   * holds.
+   * Ends the database session and begins another. Called if the server does not show the lock that this process
+   * believes it holds.
    */
   startOver(): void;
   close(): Promise<void>;

@@ -19,19 +19,19 @@ export interface Troubles {
   readonly lanes: readonly TroubledLane[];
   readonly held: readonly TroubledTransaction[];
   readonly awaiting: readonly TroubledTransaction[];
-  /** Notices that are neither acknowledged nor over. */
+  /** Notices that are not acknowledged and whose event is not over. */
   readonly notices: readonly Notice[];
   readonly more: number;
 }
 
-/** Numbers of transactions, from counts that are stored in the lane rows. */
+/** Numbers of transactions by state, computed from counts that are stored in the lane rows. */
 export interface Totals {
   readonly at: Date;
   readonly lanes: number;
   readonly states: Readonly<Record<State, number>>;
 }
 
-/** Rates over the last minutes, computed from the newest rows only. */
+/** Creates and completions per minute, computed from the newest rows only. */
 export interface Pulse {
   readonly createdPerMinute: number;
   readonly completedPerMinute: number;
@@ -49,8 +49,8 @@ export type FoundTransaction = Pick<TransactionRecord, "lane" | "txId" | "reques
 export type FoundReservation = Pick<Reservation, "lane" | "reservationId" | "nonce" | "state">;
 
 /**
- * Search terms. Each field is looked up by its own index; an absent field is not searched. `from` is included, `to`
- * excluded.
+ * Search terms. Each field is looked up by its own index; an absent field is not searched. Ranges include `from` and
+ * exclude `to`.
  */
 export interface SearchTerms {
   readonly txIds?: Between;
@@ -73,9 +73,9 @@ export interface SearchHits {
   readonly lanes: readonly Lane[];
 }
 
-/** Nonces of a lane in one snapshot. A nonce that is in none of the lists was never used by Fencepost. */
+/** Nonces of a lane, read in one snapshot. A nonce that is in none of the lists was never used by Fencepost. */
 export interface LaneNonces extends NonceHolders {
-  /** The lane's cursor; null if the lane is unknown or unused. */
+  /** The lane's next nonce; null if the lane is unknown or unused. */
   readonly cursor: number | null;
   /** Lowest nonce whose transaction has no outcome; null if there is none. */
   readonly firstOpen: number | null;
@@ -107,7 +107,7 @@ export interface ClusterPast {
   readonly database: readonly PastDatabase[];
 }
 
-/** Last report of a node about facts that only this node has. */
+/** Last report of a node about facts that no other node has. */
 export interface NodeReport {
   readonly instanceId: string;
   readonly findings: readonly Trouble[];
@@ -119,8 +119,8 @@ export interface SightStore {
   totals(limits: Limits): Promise<Totals>;
   pulse(): Promise<Pulse>;
   /**
-   * For each of these chains, the oldest open transaction. "unknown": the search was stopped, because too many tracked
-   * transactions are already settled and only watched for reorgs.
+   * For each of these chains, the oldest transaction without an outcome. "unknown": the search was stopped, because too
+   * many transactions before it are already settled and only watched for reorgs.
    */
   oldestOpen(chainIds: readonly number[]): Promise<readonly (OldestOpen | "none" | "unknown")[]>;
   search(terms: SearchTerms): Promise<SearchHits>;
@@ -132,8 +132,8 @@ export interface SightStore {
   /** Reports of live instances. */
   reports(): Promise<readonly NodeReport[]>;
   /**
-   * Reports of instances that ended within the last quarter of an hour. From them, the next owner of a lane knows since
-   * when its problems last.
+   * Reports of instances that ended within the last quarter of an hour. From them, the next owner of a lane learns
+   * since when its problems have lasted.
    */
   endedReports(): Promise<readonly NodeReport[]>;
 }

@@ -15,15 +15,17 @@ export interface SignedTransaction {
 export interface Signer {
   /** Every address this node can sign for, lower case. */
   addresses(): readonly Address[];
-  /** Holder of the address's key. "node": the RPC node (`eth_sendTransaction`), so that there are no signed bytes. */
+  /**
+   * Who holds the address's key. "node": the RPC node (`eth_sendTransaction`), so that Fencepost gets no signed bytes.
+   */
   custody(address: Address): "local" | "node";
   /**
    * Signs all payloads, in order, for one address. The same input may give different bytes each time, because key
    * services use a random number per signature. So only committed bytes may be sent. Throws for an unknown address.
    * `SigningRefused` names the payload that will never be signed; after any other error a retry may succeed.
    *
-   * `term` is the lane's fencing token. A signer that remembers payloads by nonce must do so separately for each term:
-   * between two terms of a node, another node may have owned the lane.
+   * `term` is the lane's fencing token. A signer that remembers payloads by nonce must keep them apart by token:
+   * between two ownerships of a node, another node may have owned the lane.
    */
   sign(address: Address, transactions: readonly ToSign[], term?: number): Promise<readonly SignedTransaction[]>;
   /**
@@ -35,7 +37,9 @@ export interface Signer {
 
 export type DeclaredPayload = Bounded & Declared;
 
-/** The signer as the application uses it: its types accept only payloads that passed the ceilings. */
+/**
+ * The signer as the application uses it: by its types, it accepts only payloads that were checked against the ceilings.
+ */
 export interface BoundedSigner extends Pick<Signer, "custody"> {
   sign(address: Address, transactions: readonly DeclaredPayload[], term: number): Promise<readonly SignedTransaction[]>;
 }
@@ -46,7 +50,7 @@ export interface BoundedSigner extends Pick<Signer, "custody"> {
  */
 export class SignerAway extends Error {
   override readonly name = "SignerAway";
-  /** Signatures of the batch before the first one that failed. */
+  /** Signatures that were made before the first payload of the batch that failed. */
   readonly signed: readonly SignedTransaction[];
   /** True if the key holder responded, but not with the requested signature. */
   readonly lies: boolean;
@@ -61,7 +65,7 @@ export class SignerAway extends Error {
   }
 }
 
-/** The signed result, or `otherwise` if the signer is not available. */
+/** Returns the signatures, or `otherwise` if the signer is not available now. */
 export function unlessAway<T, E>(signing: Promise<T>, otherwise: E): Promise<T | E> {
   return signing.catch((error: unknown) => {
     if (error instanceof SignerAway) return otherwise;
@@ -78,8 +82,8 @@ export class SigningRefused extends Error {
   /** Index of the refused payload in the batch. */
   readonly index: number;
   /**
-   * True if another payload was signed for the nonce, and no reason for a replacement was declared: this refusal is not
-   * final.
+   * True if another payload was signed for the nonce and no reason for a second payload was declared: this refusal is
+   * not final.
    */
   readonly undeclared: boolean;
 

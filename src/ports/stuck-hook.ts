@@ -26,9 +26,9 @@ export interface StuckContext
   readonly signer: string;
   readonly nonce: number;
   readonly attempts: readonly StuckAttempt[];
-  /** Number of sends: all attempts, and all repeats of them. */
+  /** Number of sends, counting all attempts and their resends. */
   readonly submitAttempts: number;
-  /** Last response of a node, as one of a closed list; null if none has responded. */
+  /** Last response of a node, as one of a fixed list of names; null if none has responded. */
   readonly lastErrorClass: SubmitAnswer | null;
   readonly ageSeconds: number;
   /** Number of the lane's transactions that are not mined. */
@@ -50,8 +50,8 @@ export interface StuckAttempt {
 }
 
 /**
- * Decision of the stuck hook. CANCEL and PLACEHOLDER use the nonce for an empty transaction, REPLACE for another
- * payload or price.
+ * Decision of the stuck hook. CANCEL and PLACEHOLDER use the nonce for an empty transaction; REPLACE uses it for
+ * another payload or price.
  */
 export interface StuckDecision {
   readonly action: StuckAction;
@@ -60,7 +60,7 @@ export interface StuckDecision {
   readonly payload?: unknown;
   /** With `payload`: true if call data to an address without code is intended. */
   readonly allowNoCode?: unknown;
-  /** Fees of the new attempt. Absent: the market's price, and at least enough to replace the current attempt. */
+  /** Fees of the new attempt. Absent: the chain's current price, and at least enough to replace the current attempt. */
   readonly fees?: unknown;
   /** For REPLACE: bytes that the hook itself signed, for this signer, chain and nonce. */
   readonly rawTransaction?: unknown;
@@ -75,7 +75,7 @@ export interface StuckDecision {
   readonly audit?: Readonly<Record<string, unknown>>;
 }
 
-/** Decides what to do with a stuck transaction. Fencepost carries the decision out, under its fence. */
+/** Decides what to do with a stuck transaction. The lane's owner then carries the decision out. */
 export interface StuckResolutionHook {
   decide(context: StuckContext): StuckDecision | Promise<StuckDecision>;
 }

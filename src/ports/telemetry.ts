@@ -23,19 +23,22 @@ interface Events {
   "instance.lost": { instanceId: string };
   "instance.declaredDead": { instanceId: string; evidence: DeathEvidence };
   /**
-   * State of this process's session lock. "unseen": it is not on the server that other nodes read. "pooled": there is
-   * none behind a transaction pooler.
+   * State of this process's session lock. "unseen": the lock is not visible on the server that other nodes read.
+   * "pooled": no lock is possible behind a transaction pooler.
    */
   "instance.lock": { state: "told" | "lost" | "unseen" | "pooled" };
   /**
-   * An endpoint reported this chain id, and the database had served no chain yet. From now on another id is refused.
+   * The database had served no chain yet, and an endpoint reported this chain id. From now on another id is refused.
    */
   "chain.adopted": OfChain;
   "lease.acquire": OfLane & { result: Acquisition["result"]; token: number | null };
   /** Several lanes were acquired at once: new ones, and ones taken over from another instance. */
   "lanes.taken": { acquired: number; takenOver: number };
   "lease.released": OfTerm;
-  /** A write of an ended term was refused by the database, or stopped by this node before it was sent. */
+  /**
+   * A write of a node that no longer owns the lane was refused by the database, or stopped by the node before it was
+   * sent.
+   */
   "lease.fenced": OfTerm & { write: string; stoppedBy: "database" | "deadline" };
   "lane.resumed": OfTerm & { tracking: number; allocated: number };
   "lane.stopped": OfLane & { reason: string };
@@ -88,14 +91,14 @@ interface Events {
   "chain.unreachable": OfChain & { reason: string };
   "chain.reachable": OfChain;
   "nonce.allocated": OfLane & { first: number; count: number };
-  /** Number of nonce gaps that were closed by the next transaction or reservation, or by moving transactions down. */
+  /** Number of nonce gaps that were closed: by the next transaction or reservation, or by moving transactions down. */
   "nonce.recycled": OfLane & { count: number };
   "nonce.reserved": OfTerm & { reservationId: string; nonce: number; state: ReservationState };
   /** Result of comparing a lane with the chain. */
   "lane.reconciled": OfLane & { result: ReconcileResult };
   "gray.zone": OfTransaction & { result: GrayZoneResult };
   "signer.balance": OfLane & { balance: bigint };
-  /** A new lane starts at the chain's transaction count of its signer. */
+  /** The first nonce of a new lane was set to the chain's transaction count of its signer. */
   "nonce.firstCount": OfLane & { chainCount: number };
   "nonce.drift": OfLane & { cursor: number; chainCount: number; proved: boolean };
   /** A request to an endpoint. `calls`: number of JSON-RPC calls in it. */
@@ -105,7 +108,7 @@ interface Events {
     calls: number;
     durationMs: number;
   };
-  /** An endpoint is used or skipped from now on. Reported when its state is first known, and at each change. */
+  /** From now on an endpoint is used, or is skipped. Reported when its state is first known, and at each change. */
   "rpc.endpoint": OfEndpoint & { state: EndpointState };
   "store.historyChanged": { detail: string };
   "feed.epochBegun": { epoch: number; mayHaveLost: boolean };
@@ -118,13 +121,13 @@ interface Events {
     oldestAgeMs: number | null;
   };
   /**
-   * A lane was reconciled after the database's history changed. `from` and `cursor`: its cursor before and after; the
-   * cursor changes only if the chain was ahead.
+   * A lane was compared with the chain after the database's history changed. `from` and `cursor`: its next nonce before
+   * and after; it changes only if the chain was ahead.
    */
   "lane.recovered": OfTerm & { from: number | null; cursor: number; suspendedBy: SuspendedBy | null };
   /**
-   * Result of a decision about a stuck transaction. `reason`: from the hook or operator that decided, or why nothing
-   * was decided.
+   * Result of a decision about a stuck transaction. `reason`: the reason given by the hook or operator that decided, or
+   * why nothing was decided.
    */
   "stuck.resolution": OfTerm & {
     txId: string;
@@ -134,14 +137,14 @@ interface Events {
     reason: string;
   };
   "lane.suspended": OfTerm & { suspended: boolean; actor: string; reason: string };
-  /** An operator set the lane's cursor to `cursor`. */
+  /** An operator set the lane's next nonce to `cursor`. */
   "lane.realigned": OfTerm & { cursor: number; actor: string; reason: string };
   alert: AlertSubject & { severity: AlertSeverity; message: string };
   /** A lasting alert continues, with an updated message. */
   "alert.renewed": AlertSubject & { message: string };
   /**
-   * The condition of an earlier alert is over. The alert had the same code and concerned the same lane, transaction,
-   * chain or endpoint. Only alerts about lasting conditions are resolved.
+   * The condition that an earlier alert reported is over. That alert had the same code and concerned the same lane,
+   * transaction, chain or endpoint. Only alerts about lasting conditions are resolved.
    */
   "alert.resolved": AlertSubject & { message: string };
 }
@@ -157,20 +160,20 @@ export type TelemetryEvent = { [K in keyof Events]: Readonly<{ type: K } & Event
 export type StuckResultLabel = "applied" | "repeated" | "movedOn" | "refused" | "failed" | "limited";
 
 /**
- * Result of comparing a lane with the chain. "agreed": nothing to do. "aligned": the chain was ahead, and the cursor
- * was raised. "drift": the chain is ahead, but that is not proved. "distrusted": it is not certain that this is our
- * chain. "unavailable": no endpoint responded.
+ * Result of comparing a lane with the chain. "agreed": nothing to do. "aligned": the chain was ahead, and the lane's
+ * next nonce was raised. "drift": an endpoint reports that the chain is ahead, but this is not proven. "distrusted":
+ * the endpoints may serve another chain. "unavailable": no endpoint responded.
  */
 export type ReconcileResult = "agreed" | "aligned" | "drift" | "distrusted" | "unavailable";
 
-/** What was found out about a payload that an RPC node signed and whose hash is unknown. */
+/** Result of a search for a transaction that an RPC node signed and whose hash is unknown. */
 export type GrayZoneResult = "entered" | "adopted" | "foreign" | "sentAnew";
 
 /**
  * Reason why a request of another node was refused. "unreadable": not signed in our format. "receiver": meant for
  * another process. "sender": the sending instance is dead, unknown or without a key. "secret": the shared secret does
- * not prove the sender's key. "signature": not made by that key. "stale": too late. "replayed": received before.
- * "body": not the signed one. "url": not allowed by the pattern.
+ * not prove the sender's key. "signature": not made by that key. "stale": received too late. "replayed": received
+ * before. "body": not the body that was signed. "url": the URL does not match the configured pattern.
  */
 export type PeerRefusal =
   | "unreadable"

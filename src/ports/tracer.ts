@@ -1,6 +1,6 @@
-/** Traces of work, if an OpenTelemetry SDK records them: https://opentelemetry.io. */
+/** Records work as trace spans, if an OpenTelemetry SDK is in use: https://opentelemetry.io. */
 export interface Tracer {
-  /** Begins a span under the active span, or under that of the request. Null if no SDK records traces. */
+  /** Begins a span under the active span, or under that of the caller's request. Null if no SDK records traces. */
   begin(name: string, count: number): TracedWork | null;
 }
 

@@ -1,16 +1,16 @@
 /**
- * Kinds of hints: lanes are free, the intake table or the completion feed has grown, enqueued requests were processed
- * by their owner.
+ * Kinds of hints: lanes without an owner, new rows in the intake table or the completion feed, enqueued requests that
+ * have a result.
  */
 export const WAKE_UPS = ["lanes", "intake", "completions", "taken"] as const;
 export type WakeUp = (typeof WAKE_UPS)[number];
 
 /**
  * Hints between the nodes of one database, so that a node need not wait for its next poll. A hint may be lost, late,
- * repeated or about nothing. A node that gets one polls now; one that gets none polls a little later.
+ * repeated or unfounded. A node that gets a hint polls now; without a hint it polls a little later.
  */
 export interface WakeUps {
-  /** False if, as far as known, hints of other nodes do not arrive. Then loops poll more often. */
+  /** False if hints of other nodes probably do not arrive. Then loops poll more often. */
   readonly isListening: boolean;
   /** Sends the hint soon, together with other pending hints. Never throws, never waits. */
   notify(wakeUp: WakeUp): void;

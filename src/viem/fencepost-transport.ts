@@ -11,7 +11,9 @@ export interface FencepostTransportOptions {
   readonly client: FencepostSource;
   /** Ordinary viem transport to the same chain, used for reads. */
   readonly rpc: Transport;
-  /** Time limit until a send's hash is known; default 30 s. An accepted transaction continues after that. */
+  /**
+   * Time limit for a send to return its hash; default 30 s. A transaction that was accepted is still sent after that.
+   */
   readonly timeoutMs?: number;
   /**
    * Accepts call data to addresses without code, where a call does nothing. A mistyped address is then not detected.

@@ -50,7 +50,10 @@ export function pendingView(transaction: Transaction, hash: string): Readonly<Re
   };
 }
 
-/** Fields of a transaction in no block. The signature is left empty, because Fencepost's API does not return it. */
+/**
+ * Fields that a transaction without a block shows. The signature is left empty, because Fencepost's API does not return
+ * it.
+ */
 const IN_NO_BLOCK = { blockHash: null, blockNumber: null, transactionIndex: null, v: "0x0", r: "0x0", s: "0x0" };
 
 function feesOf({ maxFeePerGas, maxPriorityFeePerGas }: Attempt): Readonly<Record<string, string>> {

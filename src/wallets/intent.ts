@@ -40,7 +40,8 @@ function payloadOf(fields: RpcTransaction): Payload {
 }
 
 /**
- * Parses the nonce. It is used exactly or refused: for some callers it is the only protection against sending twice.
+ * Parses the nonce. A transaction gets exactly this nonce or is refused: for some callers it is the only protection
+ * against sending twice.
  */
 function nonceOf(value: unknown): number {
   const nonce = Number(value);

@@ -12,8 +12,8 @@ const AsyncLocalStorage = (globalThis as Builtins).process?.getBuiltinModule?.("
 const scope = AsyncLocalStorage === undefined ? null : new AsyncLocalStorage();
 
 /**
- * Gives the send within `work` a request id. If the send is repeated with the same id, it stays one transaction. Wallet
- * libraries have no parameter for a request id, so it is passed through AsyncLocalStorage, across every await.
+ * Gives the send within `work` a request id. A send that is repeated with the same id creates no second transaction.
+ * Wallet libraries have no parameter for a request id, so it is passed through AsyncLocalStorage, across every await.
  */
 export function withRequestId<T>(requestId: string, work: () => T): T {
   if (scope === null) throw new Error("withRequestId needs AsyncLocalStorage: Node, Deno, Bun or a worker that has it");

@@ -22,7 +22,7 @@ export class FencepostSendError extends Error {
   readonly code: number;
   readonly shortMessage: string;
   readonly details: string;
-  /** Repeat the send with this request id: it then takes effect only once. */
+  /** Request id of the failed send. A repeat with this id takes effect only once. */
   readonly requestId: string | null;
   readonly txId: string | null;
   declare readonly data?: string;
@@ -46,7 +46,7 @@ export function unsupported(what: string): FencepostSendError {
 
 type Failure = Pick<Problem, "code" | "status" | "detail"> & { readonly problem?: Problem | null };
 
-/** True if the send may have been accepted, or may be later: repeat it with the same request id. */
+/** True if the send may have been accepted, or may still be accepted: repeat it only with the same request id. */
 export function isUndecided(error: unknown): boolean {
   const code = codeOf(error);
   if (code === "UNEXPECTED_ANSWER") return (error as Failure).status >= 500;

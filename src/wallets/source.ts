@@ -28,7 +28,7 @@ export interface FencepostSource {
   get(txId: string): Promise<Transaction>;
   list(query: { readonly txHash: string; readonly limit: number }): Promise<{ readonly items: readonly Transaction[] }>;
   waitFor(txId: string, options?: WaitOptions): Promise<Transaction>;
-  /** Lanes of a signer. If present, `eth_getTransactionCount(…, "pending")` returns the lane's cursor. */
+  /** Lanes of a signer. If present, `eth_getTransactionCount(…, "pending")` returns the lane's next nonce. */
   signer?(address: string): Promise<readonly { readonly chainId: number; readonly cursor: number | null }[]>;
 }
 

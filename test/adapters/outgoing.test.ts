@@ -7,7 +7,7 @@ import { createHastyClock } from "../support/hasty-clock.ts";
 import { PeerRows } from "../support/peer-rows.ts";
 import { sampleTxId } from "../support/scripted-api.ts";
 
-/** Long time limit: a request with a signal of its own must not be ended by the client's deadline. */
+/** A clock with long timeouts: the client's deadline must not end a request that has its own abort signal. */
 const PATIENT = createHastyClock(20_000);
 
 const servers: Server[] = [];
@@ -64,7 +64,8 @@ describe.each([
   it(`a request to ${who} fails at a size limit instead of reading an endless body`, async () => {
     let closed = 0;
     const url = await serve((_, response) => {
-      // Send twice the maximum size, and then nothing: the read must end because of the size, not of the time.
+      // Send twice the maximum size, then nothing more: the read must end because of the size, not because of a
+      // timeout.
       const more = (megabytes: number) => {
         if (megabytes > 0) response.write("x".repeat(1024 * 1024), () => more(megabytes - 1));
       };

@@ -3,7 +3,8 @@ import type { Clock } from "../../ports/clock.ts";
 import type { HeldQuery } from "../api.ts";
 
 /**
- * Cache of the chain's answers, by what was requested. One request serves all callers that accept an answer of its age.
+ * Cache of the chain's answers, keyed by the request. Callers share one request if each of them accepts an answer of
+ * that age.
  */
 export class Answers<K, T> {
   private readonly clock;
@@ -38,9 +39,9 @@ export class Answers<K, T> {
 const EVERY_MS = 1_000;
 
 /**
- * A view that many callers watch. It is computed once for all callers, at most once a second, and only while a caller
- * waits. A caller gets its response as soon as the view's revision differs from the one it has seen, or when its wait
- * time ends.
+ * A view that many callers watch through long polls. It is computed once for all of them, at most once a second, and
+ * only while a caller waits. A caller gets its response as soon as the view's revision differs from the one it last
+ * saw, or when its wait time ends.
  */
 export function sharedLook<T>(clock: Clock, draw: () => Promise<T>) {
   const views = new Answers<"view", T>(clock);

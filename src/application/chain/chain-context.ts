@@ -32,8 +32,8 @@ const TAG_PATIENCE_MS = 60_000;
 export const LOOKS_AT_ONCE = 100;
 
 /**
- * One chain as this node sees it: the port, its settings, the chain's newest block, the tracked hashes, and cached
- * values that are requested at most once per block.
+ * One chain as this node sees it: its port and settings, the newest block, the hashes of our open transactions, and
+ * cached values that are requested at most once per block.
  */
 export class ChainContext {
   readonly chain;
@@ -58,8 +58,8 @@ export class ChainContext {
   readonly standing;
   reachable = true;
   /**
-   * Requests an early poll: called if the next transaction of a lane can only be sent once the previous one is seen
-   * mined. Set by the chain's loop.
+   * Requests an early poll of the newest block. Called if a lane can send its next transaction only after the previous
+   * one was seen mined. Set by the chain's loop.
    */
   lookSoon: () => void = () => undefined;
   /**
@@ -72,16 +72,20 @@ export class ChainContext {
   seenGenesis: Hash | null = null;
   /** Wall-clock time of the first failed poll since the last successful one; null while the chain is reachable. */
   unreachableSince: Date | null = null;
-  /** Wall-clock time at which this node first saw its current head; null if it has no head yet. */
+  /**
+   * Wall-clock time at which this node first saw the block that is now the chain's newest; null if it has seen none
+   * yet.
+   */
   headSince: Date | null = null;
   private blocks: BlockPace = NO_BLOCKS;
   private failedPasses = 0;
   /**
-   * Newest canonical blocks that this node stored. They are remembered, so that nothing is written if nothing changed.
+   * The newest canonical blocks as this node last stored them. Kept in memory, so that nothing is written if they did
+   * not change.
    */
   storedConfirmations: readonly Confirmation[] = [];
   private readonly ports;
-  /** When to alert that the node does not support the block tag used for finality; null if it supports the tag. */
+  /** When to alert that the chain's node does not support the block tag used for finality; null if it does. */
   private tagAlert: When | null = null;
   private readonly markets: Answers<"market", FeeMarket>;
   private sanity: { readonly of: readonly bigint[]; readonly limit: bigint | null } | null = null;
@@ -108,7 +112,7 @@ export class ChainContext {
     this.disputes = new Disputes({ ...ports, chainId: chain.chainId, pollIntervalMs: settings.pollIntervalMs });
   }
 
-  /** Called after each poll of the head, which may have changed. */
+  /** Called after each poll for the newest block, which may have changed. */
   noteHead(): void {
     const { head } = this.follower;
     if (head === null || head.number === this.blocks.head) return;
@@ -122,30 +126,33 @@ export class ChainContext {
   }
 
   /**
-   * True if the endpoints answer but no new block appears although transactions of `lanes` wait for one. Unsent and
-   * held transactions do not count: they wait for something else, and a chain that mines on demand makes no block for
-   * them.
+   * True if the endpoints answer but no new block appears although transactions of `lanes` wait for one. Transactions
+   * that are unsent or put on hold do not count: they wait for something else, and a chain that mines on demand makes
+   * no block for them.
    */
   isStalled(lanes: readonly OwnedLane[]): boolean {
     const { clock } = this.ports;
     const sentAt = lanes.flatMap(({ mined, unmined }) => [
       ...[...unmined.values()].flatMap(({ held, firstSentAt }) => (held ? [] : (firstSentAt?.getTime() ?? []))),
-      // For mined transactions the wait for the next block begins when the newest block arrived.
+      // A mined transaction waits for further blocks. Its wait is counted from the arrival of the newest block.
       ...(mined.size > 0 ? [0] : []),
     ]);
     const awaitedMs = sentAt.length === 0 ? null : clock.now().getTime() - Math.min(...sentAt);
     return this.reachable && isStalled(this.blocks, clock.monotonicMs(), awaitedMs);
   }
 
-  /** Raises an alert because a pass over the chain failed by our own error; once, until a pass completes again. */
+  /**
+   * Raises an alert because processing the chain's new blocks failed by an error in this program. Raised once, until
+   * the processing succeeds again.
+   */
   passFailed(message: string): void {
     this.failedPasses++;
     this.standing.raise({ severity: "ERROR", code: "PASS_FAILED", message, chainId: this.chain.chainId });
   }
 
   /**
-   * `work` returns true if every lane was processed. If a lane was skipped, an earlier failure may be due to that lane,
-   * so its alert stays open.
+   * `work` processes the lanes after a new block, and returns true if it processed all of them. If it skipped a lane,
+   * an earlier failure may be due to that lane, so the failure's alert stays open.
    */
   async endingFailures(work: () => Promise<boolean>): Promise<void> {
     const { chainId } = this.chain;
@@ -154,7 +161,7 @@ export class ChainContext {
       this.standing.resolve({ code: "PASS_FAILED", chainId }, `a pass over chain ${chainId} was whole`);
   }
 
-  /** Clears answers that were cached for the previous head. */
+  /** Clears answers that were cached while another block was the newest. */
   forget(): void {
     this.markets.clear();
     this.balances.clear();
@@ -162,8 +169,8 @@ export class ChainContext {
   }
 
   /**
-   * Raises an alert if the chain has no safe or finalized block after a while. A young chain has none yet, but another
-   * may never have one.
+   * Raises an alert if the chain still has no safe or finalized block after a while. A young chain has none yet; some
+   * chains never have one.
    */
   noteTag(tag: "safe" | "finalized", known: boolean): void {
     const { chainId } = this.chain;
@@ -192,8 +199,8 @@ export class ChainContext {
   }
 
   /**
-   * Base fees that confirm a fee market: the market's own if two endpoints returned the same header, else those of the
-   * blocks that this node follows.
+   * Base fees used to confirm a fee market: the market's own base fees if two endpoints returned the same header, else
+   * the base fees of the blocks that this node has read.
    */
   seenBaseFees({ agreed, baseFees }: FeeMarket): readonly bigint[] {
     return agreed === true ? baseFees : this.follower.seenBaseFees;
@@ -238,7 +245,10 @@ export class ChainContext {
     return balance;
   }
 
-  /** The block at a height according to two endpoints; requested once for all lanes with transactions in it. */
+  /**
+   * The block at a height as two endpoints report it. Requested once for all lanes that have transactions in that
+   * block.
+   */
   secondOpinion(blockNumber: number): Promise<SecondOpinion> {
     return this.opinions.about(blockNumber, this.settings.pollIntervalMs, () => this.chain.secondOpinion(blockNumber));
   }
@@ -263,7 +273,8 @@ export function askedFor(chains: ReadonlyMap<number, ChainContext>, chainId: num
 }
 
 /**
- * Canonical block hash by height: from the follower's window if it reaches that far, else from one batch of requests.
+ * Canonical block hashes by height: from this node's window of recent blocks if it contains the heights, else requested
+ * from the chain in one batch.
  */
 export async function canonicalHashes(
   context: ChainContext,
@@ -325,8 +336,8 @@ export class KnownCode {
  * Maximum gas of one transaction on a chain: the lower of the block's gas limit and the cap per transaction. The cap
  * comes from the settings, else from the known caps by chain id, else from a node's refusal of a payload.
  *
- * Reads: the followed head. Writes: nothing durable. A crash loses the cap that was learned from a refusal; the next
- * refusal shows it again.
+ * Reads: the newest block that this node has read. Writes: nothing durable. A crash loses a cap that was learned from a
+ * refusal; the next refusal shows it again.
  */
 
 /** How long a learned gas cap is used: a chain may raise its cap, and one refusal may have been a mistake. */

@@ -1,7 +1,7 @@
 /**
  * The chain's transaction counts of signers, requested only here. A caller states how old a count may be, so that one
- * answer serves a whole poll, and simultaneous requests are sent together. A count from one endpoint is a hint; a
- * cursor moves only by counts that endpoints agree on (domain/counts.ts).
+ * answer serves a whole poll; simultaneous requests are sent together. A count from one endpoint is only a hint. A
+ * lane's next nonce changes only by counts that endpoints agree on (domain/counts.ts).
  *
  * Each request is independent: one that fails or hangs delays no other signer.
  */
@@ -18,7 +18,7 @@ type Tag = "latest" | "pending";
 /** A signer's transaction count as one endpoint reported it. */
 export interface CountFact {
   readonly count: number;
-  /** Head block that this node had followed when it requested the count. */
+  /** Height of the newest block that this node knew when it requested the count. */
   readonly atBlock: number;
   /** The endpoint that reported the count. */
   readonly endpoint: string;

@@ -53,15 +53,15 @@ export class Disputes {
   }
 
   /**
-   * The dispute about a block; null if there is none, or if it has not lasted long. While it lasts, nothing is decided
-   * by this block.
+   * The dispute about a block (its endpoints disagree or do not answer); null if there is none, or if it has not lasted
+   * long. While a dispute lasts, no decision is based on this block.
    */
   about(blockHash: Hash): Dispute | null {
     const dispute = this.open.get(blockHash);
     return dispute !== undefined && this.isOfNote(dispute) ? dispute : null;
   }
 
-  /** False if the endpoints disagreed about the block so recently that it is too early to request it again. */
+  /** False if the endpoints disagreed about the block a short time ago, and it is too early to request it again. */
   mayAsk(blockHash: Hash): boolean {
     const dispute = this.open.get(blockHash);
     return dispute === undefined || this.ports.clock.monotonicMs() >= dispute.nextAskMs;
@@ -76,8 +76,8 @@ export class Disputes {
   }
 
   /**
-   * Records that an endpoint whose answer is needed does not answer. A recorded contradiction between endpoints about
-   * the block is kept instead, until two of them agree.
+   * Records that an endpoint whose answer is needed does not answer. If endpoints were already found to contradict each
+   * other about this block, that record stays instead, until two of them agree.
    */
   wait(block: BlockPlace, detail: string): void {
     if (this.open.get(block.hash)?.code === "RPC_DISAGREES") return;

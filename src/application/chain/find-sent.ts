@@ -13,15 +13,18 @@ import { type ChainContext, canonicalHashes } from "./chain-context.ts";
 export type Sent =
   /** The transaction is mined on the canonical chain, with this receipt. */
   | { readonly kind: "mined"; readonly transaction: ChainTransaction; readonly receipt: Receipt }
-  /** No block on the followed chain has used the nonce yet. */
+  /** No block of the chain, as this node knows it, contains a transaction with this nonce yet. */
   | { readonly kind: "open" }
-  /** The nonce is used, but no endpoint shows its transaction now. */
+  /** The nonce is used, but no endpoint returns the transaction that used it. */
   | { readonly kind: "unseen"; readonly detail: string };
 
 export interface SentQuery {
   readonly signer: Address;
   readonly nonce: number;
-  /** Transactions that earlier queries of this pass found, by nonce: several nonces are often in one block. */
+  /**
+   * Transactions found by earlier look-ups in the same pass, by nonce. One block often contains several of a signer's
+   * nonces.
+   */
   readonly seen: Map<number, ChainTransaction>;
 }
 

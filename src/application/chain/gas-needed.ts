@@ -14,8 +14,8 @@ import type { Call, EndpointAnswer, Simulation } from "../../ports/chain.ts";
 import type { ChainContext } from "./chain-context.ts";
 
 /**
- * Maximum ratio of two estimates that count as equal: honest endpoints may be at neighbouring blocks, where the call
- * costs differ.
+ * Two estimates that differ by at most this factor count as equal: honest endpoints may be at neighbouring blocks,
+ * where the call needs different amounts of gas.
  */
 const SAME_WITHIN = 2n;
 
@@ -29,7 +29,7 @@ export async function simulateWithin(context: ChainContext, call: Call): Promise
   return withinLimits(context, call, simulation);
 }
 
-/** Adds to the call everything that is to be checked in the same request to the chain. */
+/** Extends the call with everything that the same request to the chain can check or return. */
 export function asAsked(context: ChainContext, call: Call): Call {
   return askingCode(context, withKnownCost(context, call));
 }
@@ -108,8 +108,8 @@ export function noteCode({ knownCode }: ChainContext, { to }: Call, simulation: 
 }
 
 /**
- * If the first endpoint has no code at the receiver, its estimate is of a call without effect: returns the simulation
- * of an endpoint that has the code. Null if no endpoint has it.
+ * If the first endpoint sees no code at the receiver, it estimated a call that does nothing. Then returns the
+ * simulation of another endpoint that has the code; null if no endpoint has it.
  */
 export async function simulationWithCode(
   context: ChainContext,

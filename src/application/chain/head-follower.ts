@@ -1,9 +1,10 @@
 /**
- * Follows the head of one chain and keeps a hash-linked window of recent blocks. One follower per chain and node; its
- * RPC cost grows with blocks, not with pending transactions. New blocks go to consumers through bounded buffers.
+ * Polls the newest blocks of one chain and keeps a hash-linked window of recent ones. There is one such follower per
+ * chain and node; its RPC cost grows with the number of blocks, not of pending transactions. New blocks go to consumers
+ * through bounded buffers.
  *
- * Reads: the chain. Writes: nothing durable. After a crash, the next follower begins at the current head, and the
- * receipt of every tracked hash is looked up once.
+ * Reads: the chain. Writes: nothing durable. After a crash, the next process begins at the chain's newest block, and
+ * the receipt of every open transaction is looked up once by hash.
  */
 import { BlockBuffer, type Drained } from "../../domain/chain/block-buffer.ts";
 import { type BlockRef, BlockWindow, isLinked } from "../../domain/chain/block-window.ts";
@@ -29,8 +30,8 @@ export interface Subscription {
  */
 const SPARE_BLOCKS = 16;
 /**
- * Minimum number of blocks in the window, because `finalized` may lag two epochs or more behind the head. Blocks are
- * kept as they arrive, and never fetched only to fill the window.
+ * Minimum number of blocks in the window, because `finalized` may lag two epochs or more behind the newest block.
+ * Blocks are kept as they arrive, and never fetched only to fill the window.
  */
 const LEAST_CAPACITY = 256;
 const FETCH_AT_ONCE = 64;
@@ -53,13 +54,13 @@ export class HeadFollower {
   /** The newest block with its contents; null before the first answer. */
   head: Block | null = null;
   /**
-   * Base fees of the last followed blocks, oldest first. Each came in a separate response. The array is replaced after
-   * each change.
+   * Base fees of the last blocks that this node has read, oldest first. Each came in a separate response. The array is
+   * replaced after each change.
    */
   seenBaseFees: readonly bigint[] = [];
   private recomputes = false;
   private broken = false;
-  /** Number of blocks that the last change of the head added. */
+  /** Number of blocks that were added when the chain's newest block last changed. */
   private stride = 0;
 
   constructor(chain: Chain, telemetry: Telemetry, settings: ChainSettings) {
@@ -81,8 +82,8 @@ export class HeadFollower {
   }
 
   /**
-   * True if, since the last call, a reorg went deeper than the blocks that are still checked for reorgs. Resets the
-   * flag.
+   * True if, since the last call of this method, a reorg was deeper than the depth to which settled transactions are
+   * checked for reorgs. Resets the flag.
    */
   takeDiscontinuity(): boolean {
     const { broken } = this;
@@ -101,9 +102,9 @@ export class HeadFollower {
   }
 
   /**
-   * Polls the head once. True if the canonical chain changed. Throws `ChainUnavailable`. If `isAwaited` returns false,
-   * the blocks between the last known head and the new one are not fetched, because they contain none of our
-   * transactions.
+   * Polls the chain's newest block once. True if the canonical chain changed. Throws `ChainUnavailable`. If `isAwaited`
+   * returns false, the blocks between the last known one and the newest are not fetched, because they contain none of
+   * our transactions.
    */
   async advance(isAwaited: () => boolean = () => true): Promise<boolean> {
     const [head, ahead] = await Promise.all([this.chain.head("latest"), isAwaited() ? this.likelyNext() : []]);
@@ -140,8 +141,8 @@ export class HeadFollower {
   }
 
   /**
-   * The blocks that lead from the window to `head`. "lagging": the endpoint is behind and contradicts nothing. "lost":
-   * the window, or the endpoint, does not have the block at which the branches fork.
+   * The blocks that connect the window of known blocks with `head`. "lagging": the endpoint is behind, but on the same
+   * chain. "lost": the block at which the two branches fork is not in the window, or the endpoint does not return it.
    */
   private async branchTo(head: Block, ahead: readonly Block[]): Promise<readonly Block[] | "lagging" | "lost"> {
     const tip = this.window.tip as BlockRef;
@@ -158,7 +159,7 @@ export class HeadFollower {
       throw new ChainUnavailable("the chain's blocks changed while they were read, so they do not link");
     for (let depth = 0; depth <= this.capacity; depth++) {
       const first = branch[0] as Block;
-      // The branch reaches down to the window's oldest block, so its fork point is not in the window.
+      // The new branch reaches down to the window's oldest block and still has no block in common with the window.
       if (first.number <= (this.window.oldest?.number ?? 0)) return "lost";
       if (this.window.contains({ number: first.number - 1, hash: first.parentHash })) return branch;
       const parent = await this.chain.blockByHash(first.parentHash);
@@ -186,8 +187,8 @@ export class HeadFollower {
   }
 
   /**
-   * Fills the window anew, at the first poll or after continuity was lost, and notifies listeners that they may have
-   * missed blocks.
+   * Fills the window of blocks anew, at the first poll or if new blocks could not be linked to it. Notifies listeners
+   * that they may have missed blocks.
    */
   private async begin(head: Block) {
     const first = this.window.tip === null;
@@ -210,7 +211,8 @@ export class HeadFollower {
   }
 
   /**
-   * Restarts the window at the head. Listeners miss the blocks in between, which contain none of their transactions.
+   * Restarts the window of blocks at the chain's newest block. Listeners do not get the blocks in between, which
+   * contain none of their transactions.
    */
   private skipTo(head: Block): true {
     this.window = BlockWindow.of([head]);

@@ -1,8 +1,10 @@
 /**
- * Endless stream of blocks that are deeper than a given depth: ascending, each height once. The consumer may be slow:
- * its own bounded buffer reports when it dropped blocks, which are then read from the chain again.
+ * Endless stream of blocks that have at least a given number of blocks above them: in ascending order, each height
+ * once. A slow consumer has its own bounded buffer. If the buffer dropped blocks, it reports that, and they are read
+ * from the chain again.
  *
- * Reads: the follower, and the chain after a gap. Writes: nothing. A crash ends the stream; `from` resumes it.
+ * Reads: the node's view of new blocks, and the chain after a gap. Writes: nothing. A crash ends the stream; `from`
+ * resumes it.
  */
 import { isLinked } from "../../domain/chain/block-window.ts";
 import { StableStream } from "../../domain/chain/stable-stream.ts";
@@ -14,7 +16,7 @@ import { blocksBetween, type HeadChange, type Subscription } from "./head-follow
 export interface StableBlocksOptions {
   /** Number of blocks that must be on top of a block before it is emitted. */
   readonly depth: number;
-  /** First height to emit; if absent, the head at the time of the call. */
+  /** First height to emit; if absent, the height of the newest block at the time of the call. */
   readonly from?: number;
   readonly signal: AbortSignal;
 }
@@ -78,7 +80,7 @@ class StableReader {
     return {
       stable: results.flatMap(({ stable }) => stable),
       brokeStability: results.some(({ brokeStability }) => brokeStability),
-      // True if another page is to be read at once.
+      // True if more blocks can be read at once, without waiting for a new one.
       more: this.gap,
     };
   }
@@ -90,7 +92,7 @@ class StableReader {
   }
 
   /**
-   * Reads a page of blocks from the chain, from the last certain height towards the head; null if the chain does not
+   * Reads the next page of blocks from the chain, upwards from the last emitted height; null if the chain does not
    * answer.
    */
   private async rescan() {
@@ -100,8 +102,8 @@ class StableReader {
     const first = this.stream.emittedThrough === null ? this.firstHeight : this.stream.emittedThrough + 1;
     const last = Math.min(tip.number, first + this.depth + PAGE - 1);
     const added = await unlessSilent(blocksBetween(this.context.chain, first, last), null);
-    // This page was read by height, while the follower links blocks by hash. Unless both are on the same branch, some
-    // heights would be emitted twice or skipped.
+    // This page was read by height, while new blocks are linked by hash. Check that both are on the same branch:
+    // otherwise some heights would be emitted twice or skipped.
     if (added === null || !isLinked(added)) return null;
     const top = added.at(-1);
     if (top !== undefined && (window.hashAt(top.number) ?? top.hash) !== top.hash) return null;

@@ -22,7 +22,7 @@ import type { ChainContext } from "./chain-context.ts";
 
 const SILENT = "an endpoint that is up gives no answer, and it depends on that";
 
-/** Lanes that may be processed in this pass. A lane whose check of the chain's identity is due is checked first. */
+/** Lanes that may be processed now. If the check of the chain's identity is due for a lane, it is made first. */
 export async function trustedLanes(
   ports: LanePorts,
   context: ChainContext,
@@ -36,8 +36,8 @@ export async function trustedLanes(
   if (due.length > 0) await lookAll(ports, context, due);
   const trusted: OwnedLane[] = [];
   for (const lane of lanes) {
-    // A lane for which the chain's identity is uncertain misses the blocks of this pass, so its receipts must be looked
-    // up later.
+    // A lane for which the chain's identity is uncertain is left out of this pass and misses its blocks. So the lane's
+    // receipts must be looked up later.
     if (owesLook(lane)) oweReceipts(lane);
     else trusted.push(lane);
   }
@@ -63,8 +63,8 @@ function owesLook(lane: OwnedLane) {
 async function lookAll(ports: LanePorts, context: ChainContext, lanes: readonly OwnedLane[]) {
   const failures: unknown[] = [];
   /**
-   * Records an error of our own and returns true. False if the chain was unavailable or the term ended, which is no
-   * error of ours.
+   * Records an error and returns true if this program caused it. Returns false if the chain was unavailable or the
+   * lane's term ended.
    */
   const note = (error: unknown) => {
     const isOurs = !(error instanceof ChainUnavailable || error instanceof TermOver);
@@ -108,8 +108,8 @@ async function identityEvidence(context: ChainContext, lanes: readonly OwnedLane
 }
 
 /**
- * True if more than half of the endpoints contradict the known chain, or if there is no other endpoint. Throws if the
- * answers of silent endpoints could change the result.
+ * True if more than half of the endpoints contradict the known chain, or if the contradicting endpoint is the only one.
+ * Throws if endpoints that did not answer could change the result.
  */
 async function isShownByMost(context: ChainContext) {
   const answers = await context.chain.identityEverywhere();
@@ -134,8 +134,8 @@ async function countEvidence(ports: LanePorts, { counts }: ChainContext, lane: O
   if (count >= (lane.lowestOpen() ?? lane.cursor ?? 0)) return null;
   const settled = await ports.store.settledBelow(lane.lane);
   if (count >= settled) return null;
-  // Counts are accepted from endpoints at any height. An endpoint that is up may lag a little, but the blocks of
-  // settled transactions are older than that.
+  // Counts are accepted from endpoints at any block height. An endpoint that is up may lag by a few blocks, but the
+  // blocks of settled transactions are much older.
   const most = countNotExceeded(await counts.everywhere(signer, 0));
   if (most === null) throw new ChainUnavailable(SILENT);
   if (most >= settled) return null;

@@ -47,13 +47,14 @@ interface ClusterPorts
 }
 
 /**
- * Fraction of the misplaced lanes that moves per pass, and the minimum number: a join must not move all lanes at once.
+ * How fast misplaced lanes move to their intended owners: this fraction of them per pass, and at least this number. A
+ * node that joins must not move all lanes at once.
  */
 const MOVE_PART = 4;
 const MOVE_LEAST = 4;
 /**
- * Time in ms for which a lane that was given away is left to its new owner. It covers many heartbeats of that node, but
- * is shorter than a create waits.
+ * For this time in ms, this node does not reclaim a lane that it gave away, so that the new owner can claim it. The
+ * time covers many heartbeats of the new owner, but is shorter than the time that a create waits.
  */
 const LEFT_TO_TAKER_MS = 1_000;
 
@@ -72,14 +73,15 @@ export class Cluster {
   private readonly signers: ReadonlySet<Address>;
   private readonly awaySince = new Map<number, number>();
   /**
-   * Last hand-over of each lane: its new owner and the time. If the lane is here again, the new owner did not claim it,
-   * so it is not given to that node again for one lease.
+   * The last hand-over of each lane: its new owner and the time. If this node owns the lane again, the new owner did
+   * not claim it. Then the lane is not given to that node again for the length of one lease.
    */
   private readonly given = new Map<LaneKey, { readonly taker: string; readonly atMs: number }>();
   private readonly unowned;
   /**
-   * Lanes that this node claimed although it leaves lanes to other nodes for a while (domain/cluster/stand-back.ts),
-   * with their intended owners. An intended owner that did not claim a lane is not given it again.
+   * Lanes that this node claimed after all while it was leaving its lanes to other nodes
+   * (domain/cluster/stand-back.ts), each with its intended owner. The intended owner did not claim the lane, so it is
+   * not given the lane again.
    */
   private readonly leftBy = new Map<LaneKey, string>();
   private silences: Silences | null = null;
@@ -124,7 +126,7 @@ export class Cluster {
     return this.ports.lease().instanceId;
   }
 
-  /** True if this node forwards a request for another node's lane; false if it refuses it with the owner's URL. */
+  /** True if this node forwards requests for other nodes' lanes; false if it refuses them and names the owner's URL. */
   get forwards(): boolean {
     return this.ports.mode === "worker-queue";
   }
@@ -135,7 +137,7 @@ export class Cluster {
   }
 
   /**
-   * Called after this node lost its lanes because its heartbeat stopped: for a while, it leaves those lanes to other
+   * Called after this node lost its lanes because its heartbeat was late: for a while, it leaves those lanes to other
    * nodes that can serve them.
    */
   wasSilent(): void {
@@ -178,8 +180,8 @@ export class Cluster {
   }
 
   /**
-   * True if a create for the lane that arrives here can be served: by this node, by a node that it can forward to, or
-   * by one that it can enqueue the create for.
+   * True if a create for the lane can be served from here: by this node itself, by a node that it forwards the create
+   * to, or by an owner that it enqueues the create for.
    */
   reaches(lane: Lane): boolean {
     const favourite = this.membership.favourite(lane);
@@ -211,15 +213,15 @@ export class Cluster {
   }
 
   /**
-   * Called after requests for this node's lanes were answered or declined: notifies their senders, of which this node
-   * may be one.
+   * Called after this node answered or declined requests that were enqueued for its lanes: notifies the senders, of
+   * which this node may be one.
    */
   answered(): void {
     this.ports.wakeUps.notify("taken");
     this.answersCame();
   }
 
-  /** Called when lane owners have answered requests that this node may be waiting for. */
+  /** Called when owners of lanes have answered enqueued requests: reads the answers that this node waits for. */
   answersCame(): void {
     this.pendingRequests.look();
   }
@@ -255,7 +257,7 @@ export class Cluster {
     return notLeader(`the node at ${favourite.url} acts for this signer`, favourite.url);
   }
 
-  /** Resumes the work that a kill had stopped. */
+  /** Wakes the signing and sending of all lanes after a kill has ended. */
   private goOn() {
     for (const { signing, broadcasting } of this.ports.lanes().all()) {
       signing?.kick();
@@ -279,14 +281,14 @@ export class Cluster {
   }
 
   /**
-   * True if the lane stays here because its intended owner did not claim it, although this node handed it over or left
-   * it for a while (domain/cluster/stand-back.ts).
+   * True if this node keeps the lane although another node is its intended owner, because that node did not claim the
+   * lane when it could.
    */
   private isLeftHere(lane: Lane) {
     if (this.isWithTaker(lane, this.ports.leaseDurationMs)) return true;
     const favourite = this.membership.favourite(lane);
-    // Moving the lane would be useless: its intended owner's key does not sign either, or only this node reaches the
-    // chain.
+    // Moving the lane would not help: its intended owner reports that it cannot sign with the key either, or only this
+    // node reaches the chain.
     if (favourite !== null && findsKeyAway(favourite, lane)) return true;
     return this.standsBack && favourite !== null && this.leftBy.get(laneKey(lane)) === favourite.instanceId;
   }
@@ -297,7 +299,7 @@ export class Cluster {
     return this.standsBack && favourite !== null && isReachable(favourite) && !this.isOurs(lane);
   }
 
-  /** True if the lane was given, within the last `withinMs`, to the node that it is still assigned to. */
+  /** True if this node gave the lane, within the last `withinMs`, to the node that is still its intended owner. */
   private isWithTaker(lane: Lane, withinMs: number) {
     const favourite = this.membership.favourite(lane);
     const given = this.given.get(laneKey(lane));

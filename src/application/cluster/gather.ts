@@ -1,7 +1,7 @@
 /**
- * Handles items that arrive in one turn of the event loop together, each with its own result: a single create then
- * costs little more than a create in a batch. No item waits for items of a later turn. If a turn brings many items, the
- * first are sent while the others are still being read.
+ * Collects items that arrive in one turn of the event loop and handles them together, each with its own result. Single
+ * creates then cost little more than creates in a batch. No item waits for a later turn. If many items arrive in one
+ * turn, the first ones are sent while the others are still being read.
  *
  * Reads, writes: nothing. A crash here leaves nothing behind.
  */
@@ -15,7 +15,10 @@ interface Gathered<Item, Result> {
   readonly reject: (error: unknown) => void;
 }
 
-/** Handles items together; `answer` is called with each item's index as soon as its result is known. */
+/**
+ * Handles several items together. Must call `answer`, with the item's index and result, as soon as each result is
+ * known.
+ */
 type Together<Item, Result> = (items: readonly Item[], answer: (at: number, result: Result) => void) => Promise<void>;
 
 export class Gathering<Item, Result> {
@@ -26,7 +29,10 @@ export class Gathering<Item, Result> {
   private gathered: Gathered<Item, Result>[] = [];
   private weight = 0;
 
-  /** `enough`: total weight at which the gathered items are sent at once. */
+  /**
+   * `enough`: total weight at which the collected items are sent at once, without waiting for the end of the event-loop
+   * turn.
+   */
   constructor(
     clock: Pick<Clock, "soon">,
     together: Together<Item, Result>,
@@ -112,9 +118,9 @@ export function forwardCreates({ peers, clock }: Pick<Ports, "peers" | "clock">)
   };
   return {
     /**
-     * A repeated create shares a request only with creates of its own lane. The first try may have got no answer
-     * because another lane in the same request hangs at the owner. Also, the owner looks up the id of a repeat first, a
-     * cost that first-time creates should not bear.
+     * A repeated create shares a request only with creates of its own lane, for two reasons. Its first try may have got
+     * no answer because another lane in the same request hangs at the owner. And the owner looks up the id of every
+     * repeat first, a cost that first-time creates should not bear.
      */
     send(url: string, creates: readonly ForwardedCreate[], sending: Sending): Promise<Answers> {
       const [first] = creates;

@@ -1,9 +1,9 @@
 /**
- * Tracks which keys of this node fail to sign, by the results of its lanes' signing requests. Published with the
- * heartbeat, so that a lane moves to a node whose signer answers.
+ * Tracks which of this node's keys fail to sign, from the results of its lanes' signing requests. The result is
+ * published with the heartbeat, so that a lane moves to a node whose signer works.
  *
- * Reads: nothing. Writes: nothing; the cluster announces it. A wrong or outdated view moves a lane needlessly, but
- * never causes a wrong write (I10).
+ * Reads: nothing. Writes: nothing; the cluster module publishes the result. A wrong or outdated result moves a lane
+ * needlessly, but never causes a wrong write (I10).
  */
 import { afterFailure, afterSignature, isAway, type KeyHealth } from "../../domain/cluster/key-health.ts";
 import type { Address } from "../../domain/lane.ts";
@@ -44,7 +44,7 @@ export class KeysAway {
       this.signed(address);
       return signed;
     } catch (error) {
-      // The request was refused before the key was used, which does not show whether the key would sign.
+      // The request was refused before the key was used, so the refusal does not show whether the key can sign.
       if (error instanceof SignerAway && error.signed.length > 0) this.signed(address);
       else if (!(error instanceof SigningRefused)) this.failed(address);
       throw error;

@@ -55,7 +55,7 @@ export class KillSwitch {
   private readonly held = new Map<string, Held>();
   /** True once the kills have been read from the database. */
   private isKnown = false;
-  /** Number of kills, and of ends of kills, at the last read; null if they must be read again. */
+  /** Total number of kills and ends of kills when they were last read; null if they must be read again. */
   private readAt: number | null = null;
   private keeping: Promise<void> | null = null;
   private readonly stopping = new AbortController();
@@ -115,7 +115,10 @@ export class KillSwitch {
     return this.answer([]);
   }
 
-  /** Called after the heartbeat rows were read, with the number of kills and ends from that read. */
+  /**
+   * Called after the heartbeat rows were read. That read also returns the total number of kills and ends: if it has
+   * changed, the kills are read again.
+   */
   async noticed(changes: number | undefined): Promise<void> {
     if (changes === undefined || changes === this.readAt) return;
     await this.read();
@@ -133,7 +136,7 @@ export class KillSwitch {
     return [...this.held.values()].filter(({ kill }) => kill.signer === signer);
   }
 
-  /** One kill per signer, the first: operators may have issued the same kill many times. */
+  /** Returns one kill per signer, the first one: operators may have issued the same kill many times. */
   private shown(): readonly Kill[] {
     const kills = [...this.held.values()].map(({ kill }) => kill);
     return kills.filter(({ signer }, at) => kills.findIndex((each) => each.signer === signer) === at);
@@ -183,7 +186,7 @@ export class KillSwitch {
     if (unwritten().length === 0) return;
     try {
       await this.ports.store.keepKills(unwritten().map(({ kill }) => kill));
-      // Read the kills again: this kill may have been ended before this node was notified of it.
+      // Read the kills again: this kill may already have been ended at another node before this node learned of it.
       await this.read();
       this.ports.onWritten();
     } catch (error) {

@@ -47,8 +47,8 @@ export class Membership {
   }
 
   /**
-   * All members that can serve the lane, its intended owner first. If no member reaches the chain, all members that
-   * have the key.
+   * All members that can serve the lane, its intended owner first. If none of them reaches the chain, all members that
+   * have the lane's key.
    */
   candidates(lane: Lane): readonly Member[] {
     const favourite = this.favourite(lane);
@@ -79,9 +79,9 @@ export class Membership {
 }
 
 /**
- * Finds lanes that no node has acquired for the length of a lease. This node may be leaving its lanes to other nodes
- * for a while (domain/cluster/stand-back.ts). A node of an older release is unaware of that and leaves the lane to this
- * one, so that without this check the lane would never have an owner.
+ * Finds lanes that had no owner for the length of a lease, while this node leaves its lanes to other nodes
+ * (domain/cluster/stand-back.ts). A node of an older release does not support that: it leaves the lane to this node,
+ * while this node leaves it to the other. Without this check the lane would never have an owner.
  *
  * Reads: the leases, a few times per lease duration, and only while this node leaves its lanes to others. Writes:
  * nothing. An unchanged token shows that the lane had no owner between two reads.
@@ -99,7 +99,7 @@ export function unownedLanes({ store, clock, leaseDurationMs }: UnownedPorts) {
   let nextLook = AT_ONCE;
   return {
     /**
-     * Of the given lanes, those that were free at every read for the length of a lease. Empty if no read is due yet.
+     * Those of the given lanes that had no owner at every read for the length of a lease. Empty if no read is due yet.
      */
     async among(lanes: readonly Lane[]): Promise<readonly Lane[]> {
       const nowMs = clock.monotonicMs();

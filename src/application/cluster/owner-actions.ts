@@ -122,8 +122,8 @@ export class Dequeue {
   async look(lanes: () => readonly { readonly lane: Lane }[]): Promise<void> {
     const { store, instanceId } = this.ports;
     const own = lanes().map(({ lane }) => lane);
-    // Requests already under way are skipped. A request that is returned to the queue meanwhile waits for the next
-    // call.
+    // Requests already under way are skipped. A request that was begun here and then returned to the queue is begun
+    // again only by the next call.
     const seen = new Set(this.underWay.keys());
     for (let hasMore = own.length > 0; hasMore; ) {
       const begun = await store.beginRequests(own, instanceId(), [...seen]);
@@ -149,7 +149,7 @@ export class Dequeue {
       if (answer === "nothing done") await store.putBackRequest(request.leftId, by);
       else if (answer !== "in doubt") await store.answerRequest(request.leftId, by, answer.json);
     } catch {
-      // The answer could not be written to the database: the next call finds the request begun and unanswered.
+      // The answer could not be stored. The next call of this method finds the request begun but unanswered.
     }
     onAnswered();
   }

@@ -35,7 +35,7 @@ export interface PendingCreate {
 /** Creates of one call that are carried out together and in order. */
 interface Unit {
   readonly creates: readonly Sized[];
-  /** True if none of the creates waits for the chain: they may share a row with creates of other calls. */
+  /** True if none of the creates needs a call to the chain. Then they may share a row with creates of other calls. */
   readonly mayShare: boolean;
   resolve(answer: Answer): void;
 }
@@ -127,7 +127,8 @@ export class PendingCreates {
   }
 
   /**
-   * Writes one row at a time, which keeps the order of the calls; creates that arrive meanwhile may share the next row.
+   * Writes one row at a time, so that creates keep the order of their calls. Creates that arrive during a write may
+   * share the next row.
    */
   private async send(lane: Lane, unsent: Unit[]) {
     this.unsent.set(laneKey(lane), unsent);

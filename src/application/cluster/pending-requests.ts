@@ -26,12 +26,15 @@ export interface PendingRequestPorts {
   readonly wakeUps: Pick<Ports["wakeUps"], "isListening">;
   /** Maximum number of requests that may wait for one lane's owner. */
   readonly perLane: number;
-  /** Called when requests or intents were enqueued, which this node or another has to read. */
+  /**
+   * Called when this node has enqueued requests or intents, so that the lane's owner reads them. The owner may be this
+   * node or another.
+   */
   readonly onEnqueued: () => void;
 }
 
 export interface Enqueuing {
-  /** Called once the owner can see the request; not called if it could not be written. */
+  /** Called once the request is stored, where the owner can read it. Not called if storing failed. */
   readonly onWritten?: () => void;
   /**
    * The creates that this request consists of. If the owner does not begin the request in time, they are accepted
@@ -64,12 +67,15 @@ const BEGUN_WITHIN_MS = 4_000;
  */
 const ANSWERED_WITHIN_MS = 8_000;
 /**
- * Pause between two reads of the answers in ms. If NOTIFY works, the longer one is used, because reads only cover lost
- * notifications.
+ * Pause in ms between two reads of the answers. The longer one is used while NOTIFY works, because then the reads are
+ * needed only for lost notifications.
  */
 const READ_EVERY_MS = { notified: 250, polling: 25 };
 
-/** Maximum total size of the requests that one process has waiting: they stay in memory until they are answered. */
+/**
+ * Maximum total size, in characters, of the requests that this process waits for: they stay in memory until they are
+ * answered.
+ */
 const MOST_CHARACTERS = 64 * 1024 * 1024;
 
 /** Maximum number of requests in one write. */
@@ -113,7 +119,7 @@ export class PendingRequests {
     });
   }
 
-  /** Reads the answers now: an owner has answered a request. */
+  /** Reads the answers now instead of after the pause, because an owner has answered a request. */
   look(): void {
     this.pause.abort();
   }

@@ -37,7 +37,7 @@ export interface ForwardedRequest<T> {
    * Enqueues items in the table of waiting requests, which the owner reads. Used if no node could be called for them.
    */
   enqueue(which: readonly number[]): Promise<readonly Result<T>[]>;
-  /** The result of an item that some node may have carried out without answering. */
+  /** The result for an item that a node may have carried out although no answer arrived. */
   unknown(item: number): FencepostError;
 }
 
@@ -78,7 +78,7 @@ export class Router {
   private readonly ports;
   /** Last known owner of each lane, learned from responses; removed as soon as that node denies owning the lane. */
   private readonly owners = new Map<LaneKey, string>();
-  /** Last time that this node tried to acquire a lane and found that an owner without a URL has it. */
+  /** Time at which this node last tried to acquire each lane and found that it belongs to an owner without a URL. */
   private readonly deniedAtMs = new Map<LaneKey, number>();
 
   constructor(ports: RoutePorts) {
@@ -99,9 +99,9 @@ export class Router {
   }
 
   /**
-   * True if nothing was done because the lane's owner cannot be called, and not because the request itself was refused.
-   * Such a request may be enqueued. A node with a URL enqueues only for owners without one: while a lane moves between
-   * nodes with URLs, a retry by the caller is quicker. A request that may have been carried out is never enqueued.
+   * True if nothing was done because no owner could be called, not because the request itself was refused. Such a
+   * request may be enqueued. A node with a URL enqueues only for owners without a URL: while a lane moves between nodes
+   * with URLs, a retry by the caller is quicker. A request that may have been carried out is never enqueued.
    */
   private isUnasked(result: unknown) {
     if (!(result instanceof FencepostError) || result.extras.outcome === "unknown") return false;
@@ -173,8 +173,7 @@ export class Router {
   }
 
   /**
-   * The intended owner of the lane if it has no URL and cannot be called; else null. If it cannot be called, waiting
-   * does not help.
+   * The lane's intended owner if it has no URL and so cannot be called; else null. Waiting does not help in that case.
    */
   private ownerOutOfReach(lane: Lane) {
     const favourite = this.ports.membership.favourite(lane);
@@ -266,7 +265,7 @@ const ABOUT_THE_NODE: ReadonlySet<string> = new Set([
   ...["UNKNOWN_SIGNER", "UNKNOWN_CHAIN"],
 ]);
 
-/** One request that is being delivered: the node to call next, and the items without a result. */
+/** The delivery of one request: the node to call next, and the items that have no result yet. */
 export class Delivery<T> {
   readonly request;
   readonly visited = new Set<string>();
@@ -303,8 +302,8 @@ export class Delivery<T> {
   }
 
   /**
-   * Time-out for one node's answer: half of the remaining time, so that as much time remains for a repeat if no answer
-   * arrives.
+   * Time-out for the answer of one node: half of the remaining time. The other half remains for a second try if no
+   * answer arrives.
    */
   withinMs(nowMs: number): number {
     const leftMs = this.deadlineMs - nowMs;
@@ -312,8 +311,8 @@ export class Delivery<T> {
   }
 
   /**
-   * Stores the results; items that were refused because another node owns the lane stay open. Returns that node, if it
-   * was named.
+   * Stores the results. Items that were refused because another node owns the lane stay open. Returns the URL of that
+   * other node, if a refusal names it.
    */
   note(results: readonly Result<T>[]): string | null {
     let owner: string | null = null;
@@ -354,7 +353,7 @@ export class Delivery<T> {
     this.stop = next.other();
   }
 
-  /** True if this node itself may not act for the lane now. If no other node can, waiting does not help. */
+  /** True if this node may not act for the lane now. If no other node can act either, waiting does not help. */
   isWaitingForItself(): boolean {
     return this.open.some((index) => {
       const result = this.results[index];
@@ -363,8 +362,8 @@ export class Delivery<T> {
   }
 
   /**
-   * True if the outcome is unknown in spite of a refusal: the refusing node accepted nothing, but a node that was
-   * called before it may have acted.
+   * True if the request was refused but its outcome is still unknown: the refusing node did nothing, but a node that
+   * was called earlier may have acted.
    */
   private isInDoubt(result: unknown) {
     return this.repeated && result instanceof FencepostError && ABOUT_THE_NODE.has(result.code);

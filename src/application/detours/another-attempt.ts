@@ -1,18 +1,18 @@
 /**
- * Detour: attempts that no create requested. They are: another payload at a nonce that already has one (reprice,
- * cancel, replace and placeholder all end in `signAnother`); the transaction that a caller signed for a nonce it
- * reserved, or sent itself (`bind`); and a placeholder (a transfer of zero to the signer itself) at a nonce that no
- * transaction holds, so that the transactions above it can be mined. Also reports STUCK if the lane's lowest open
- * transaction is not mined in time. STUCK is final for the feed only: the transaction is still tracked by every hash
- * and resent, more slowly.
+ * Detour: attempts that no create requested. There are three kinds. (1) Another payload at a nonce that already has
+ * one: reprice, cancel, replace and placeholder all end in `signAnother`. (2) The transaction that a caller signed for
+ * a nonce it reserved, or sent itself (`bind`). (3) A placeholder (a transfer of zero to the signer itself) at a nonce
+ * that no transaction holds, so that the transactions above it can be mined. Also reports STUCK if the lane's lowest
+ * open transaction is not mined in time. STUCK is final for the feed only: the transaction is still resent, more
+ * slowly, and all its hashes are still looked up.
  *
  * Reads: for a placeholder the fee market. Writes, in one fenced transaction: the attempt with its bytes and hash,
- * TRACKING/PENDING, claim, the decision with its actor and reason, for a new nonce also the transaction and the end of
- * the reservation or of the hole; or STUCK and its completion (settled: false). Invariants: I3 (the nonce stays with
- * its transaction, or was this holder's alone), I6 (committed and claimed before a byte leaves), I9 (never silent). A
- * crash before the commit changes nothing; after it, the transaction is STUCK, or the next owner claims the attempt
- * again and sends it. Every older attempt stays tracked. Any other transaction at a placeholder's nonce competes with
- * the placeholder: the one that is mined decides.
+ * TRACKING/PENDING, the right to send it (claim), the decision with its actor and reason, for a new nonce also the
+ * transaction and the end of the reservation or of the hole; or STUCK and its completion (settled: false). Invariants:
+ * I3 (the nonce stays with its transaction, or was this holder's alone), I6 (committed and claimed before a byte
+ * leaves), I9 (never silent). A crash before the commit changes nothing; after it, the transaction is STUCK, or the
+ * next owner claims the attempt again and sends it. Every older attempt is still looked up. Any other transaction at a
+ * placeholder's nonce competes with the placeholder: the one that is mined decides.
  */
 import { NO_DOUBT } from "../../domain/chain/doubt.ts";
 import { defined } from "../../domain/defined.ts";
@@ -54,23 +54,23 @@ export interface AnotherPayload {
   readonly kind: "reprice" | "cancel" | "replace" | "placeholder";
   readonly unsigned: Bounded;
   /**
-   * Number of attempts when this payload was made. If there are more by now, the payload is outdated and must not be
-   * signed.
+   * Number of the transaction's attempts when this payload was made. If more attempts exist by now, the payload is
+   * outdated and must not be signed.
    */
   readonly over: number;
-  /** What the policies check: all of a new payload, or only its additional cost. */
+  /** What the policies must check: the whole new payload, or only how much more it costs than the previous one. */
   readonly about: Spending["about"];
   /** Maximum cost of the transaction's blobs (EIP-4844). */
   readonly blobCost?: bigint;
   /** The signed transaction, if the caller provided one. */
   readonly signed?: SignedTransaction;
   /**
-   * True if the payload is sent only to the chain's private endpoints: it is our first one at a nonce for which the
-   * caller sent a transaction itself.
+   * True if the payload may be sent only to the chain's private endpoints. Set for the first payload that we sign at a
+   * nonce for which the caller itself had sent a transaction.
    */
   readonly privately?: boolean;
   readonly reason: string;
-  /** The operator's or hook's decision; absent if the lane's own loop decided by its settings. */
+  /** The decision of an operator or the hook; absent if the lane's own loop decided, according to the settings. */
   readonly decision?: Decision;
   /** Set only for a cancel: the transaction's `validUntil` has passed. */
   readonly expires?: true;
@@ -82,8 +82,8 @@ export interface AnotherPayload {
 }
 
 /**
- * Result of signing another payload. Unless it is "committed", nothing was written: the transaction is being sent, was
- * mined, or a policy forbids the payload.
+ * Result of signing another payload. For any result other than "committed", nothing was written: the transaction is
+ * being sent, was mined, or a policy forbids the payload.
  */
 type AnotherAttemptResult = "committed" | "busy" | "mined" | Forbidden;
 
@@ -101,15 +101,15 @@ export async function signAnother(
   if (forbidden !== null) return forbidden;
   if (lane.pace.doubt !== NO_DOUBT) return "busy";
   if (tx.pace.inHand || tx.attempts.length !== payload.over) return "busy";
-  // Keeps the sender from sending meanwhile: a response would otherwise be recorded on the new attempt instead of the
-  // one that was sent.
+  // Keeps the sender from sending this transaction meanwhile. Otherwise a node's response to the old attempt would be
+  // recorded on the new one.
   happened(tx, takenInHand);
   try {
     const signed = payload.signed ?? (await signOne(ports, lane, { ...payload.unsigned, because: payload.kind }));
     await ports.failpoint("another.signed");
     if (tx.receipt !== null) return "mined";
-    // The transaction was put on hold meanwhile: without an operator's action it is not sent, and the signed bytes are
-    // dropped.
+    // An operator put the transaction on hold meanwhile. Unless an operator requested this attempt, the signed bytes
+    // are dropped and not sent.
     const isRequested = payload.decision !== undefined && payload.expires !== true;
     if (tx.held && !isRequested) return "busy";
     const { gas, fees } = payload.unsigned;
@@ -133,7 +133,7 @@ export async function signAnother(
   }
 }
 
-/** The decision without its idempotency key, which is stored with the action's first step only. */
+/** The decision without its idempotency key, because only the action's first write stores the key. */
 function decidedAgain(decision: Decision | undefined) {
   return decision === undefined ? {} : { decision: { actor: decision.actor, audit: decision.audit } };
 }
@@ -144,8 +144,8 @@ async function signOne(ports: LanePorts, lane: OwnedLane, unsigned: DeclaredPayl
 }
 
 /**
- * True if the transaction may be reported as STUCK: open, without a receipt, not reported yet and not held by an
- * operator.
+ * True if the transaction may be reported as STUCK: it is open, has no receipt, was not reported yet, and is not put on
+ * hold by an operator.
  */
 export function mayStick({ status, receipt, held }: Tracked): boolean {
   return receipt === null && status.state === "TRACKING" && status.subState !== "MINED" && !held;
@@ -210,15 +210,15 @@ interface Placing extends LaneWork {
   readonly reason: string;
   readonly decision: Decision;
   /**
-   * Maximum number of placeholders per hour that a lane makes by itself for expired reservations. Absent if the
-   * placeholder was requested.
+   * Maximum number of placeholders per hour that a lane pays for expired reservations. Absent if an operator or the
+   * hook requested this placeholder.
    */
   readonly mostPerHour?: number;
 }
 
 /**
- * Places a placeholder at a hole. "conflict": another transaction has the nonce by now. Throws FORBIDDEN if the
- * signer's policy does not allow its cost.
+ * Fills a hole (a nonce that no transaction holds) with a placeholder. "conflict": another transaction has the nonce by
+ * now. Throws FORBIDDEN if the signer's policy does not allow the cost.
  */
 export async function placeHolder({ ports, context, lane, hole, ...placing }: Placing): Promise<SettleResult> {
   const { signer, chainId } = lane.lane;
@@ -227,7 +227,7 @@ export async function placeHolder({ ports, context, lane, hole, ...placing }: Pl
   const gas = await lane.term.during(gasOfNothing(context, signer));
   const { fees, reached } = await lane.term.during(context.price({}, { gas, value: payload.value }));
   const unsigned = bounded(context.ceilings, { ...payload, chainId, nonce, gas, fees, accessList: [] });
-  // The placeholder counts against the policy of the key that owned the expired reservation.
+  // The placeholder's cost counts against the policy of the API key that owned the expired reservation.
   const owner = hole.expired?.owner ?? null;
   const spends = spendingOf(unsigned, "placeholder");
   const refused = await forbiddenNow(ports, lane, { spends, ...(owner === null ? {} : { owner }) });
@@ -255,7 +255,7 @@ export async function placeHolder({ ports, context, lane, hole, ...placing }: Pl
   return result;
 }
 
-/** A signer's refusal is reported as FORBIDDEN, like a policy's: the nonce stays open. */
+/** A refusal by the signer is reported as FORBIDDEN, like a refusal by a policy: the nonce stays unfilled. */
 function asForbidden(error: unknown): never {
   if (!(error instanceof SigningRefused)) throw error;
   throw forbiddenBy({ rule: "signer", detail: `the signer refused it: ${error.message}` });

@@ -277,7 +277,7 @@ export async function standsAlready(ports: LanePorts, tx: Tracked, change: Paylo
   return change.kind === "reprice" && Object.keys(change.fees).length > 0;
 }
 
-/** True if the attempt offers at least every fee that the action names; if `exactly`, precisely those fees. */
+/** True if the attempt pays at least every fee that the action names; if `exactly`, precisely those fees. */
 function isOffered(fees: Fees, wishes: FeeWishes, exactly: boolean) {
   const { type, gasPrice, maxFeePerGas, maxPriorityFeePerGas } = wishes;
   const tip = fees.type === "eip1559" ? fees.maxPriorityFeePerGas : fees.gasPrice;

@@ -51,7 +51,9 @@ export function expireUnsent(ports: LanePorts, lane: OwnedLane): Working {
   return isExpiryLookOwed(lane.pace) ? expireFirst(ports, lane) : expireDue(ports, lane);
 }
 
-/** Expires unsigned transactions; signing pauses until the database has answered. */
+/**
+ * Expires transactions that were never signed. No transaction of the lane is signed until the database has answered.
+ */
 async function expireFirst(ports: LanePorts, lane: OwnedLane) {
   lane.count("amending", 1);
   try {
@@ -64,8 +66,8 @@ async function expireFirst(ports: LanePorts, lane: OwnedLane) {
 
 async function expireDue(ports: LanePorts, lane: OwnedLane) {
   const { clock, store } = ports;
-  // Mark the deadline check as done before the read, not after it: a transaction that is allocated during the read
-  // schedules a check for its own deadline, which must not be cleared.
+  // Mark the deadline check as done before the read, not after it. A transaction that gets its nonce during the read
+  // schedules a check for its own deadline, and that schedule must not be cleared.
   happened(lane, expiryAsked);
   const most = AT_ONCE + lane.pace.overdue.size;
   const rows = await lane.term.during(store.loadExpiring(lane.lane, most));
@@ -84,8 +86,8 @@ async function expireDue(ports: LanePorts, lane: OwnedLane) {
 }
 
 /**
- * True if the transaction may end and give up its nonce: by the database and by this node's memory it was never signed,
- * and all transactions above it may move down.
+ * True if the transaction may end and give up its nonce: neither the database nor this node's memory shows a signature
+ * for it, and all transactions above it may move down.
  */
 function isUnsent(lane: OwnedLane, { txId, nonce, mayGiveUp }: ExpiringRecord) {
   if (!mayGiveUp || lane.find(txId) !== null) return false;
@@ -95,8 +97,8 @@ function isUnsent(lane: OwnedLane, { txId, nonce, mayGiveUp }: ExpiringRecord) {
 }
 
 async function giveBack(ports: LanePorts, lane: OwnedLane, unsent: readonly ExpiringRecord[]) {
-  // Drop the transactions from the backlog before the write: a signature in progress must not be committed after the
-  // expiry.
+  // Remove the transactions from memory's list of unsigned ones before the write, so that a signature in progress is
+  // not committed after the expiry.
   lane.backlog.drop(...unsent);
   const planned = unsent.map((row) => {
     const reason = `nothing of it was signed when its validUntil, ${row.validUntil.toISOString()}, was over`;
@@ -151,8 +153,8 @@ async function cancelOne(work: LaneWork, txId: string) {
 
 function cancelSent(work: LaneWork, tx: Tracked) {
   const standing = repricedKind(tx.attempts);
-  // Nothing to cancel: the transaction is mined, already cancelled, or held. If it is held, its deadline is checked
-  // again on release.
+  // There is nothing to cancel: the transaction is mined, already cancelled, or put on hold. If it is on hold, its
+  // deadline is checked again when it is released.
   if (tx.receipt !== null || tx.held || tx.expired || standing === "cancel" || standing === "placeholder")
     return "done";
   return changeTracked({ ...work, tx, change: cancelBy(tx.validUntil) });

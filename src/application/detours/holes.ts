@@ -123,8 +123,8 @@ async function tendBlocking(work: LaneWork, hole: Hole) {
 }
 
 /**
- * If a policy forbids the cost of closing a nonce, or the signer refuses to sign, the nonce is reported, as under the
- * policy `move`.
+ * If a policy forbids the cost of filling the nonce, or the signer refuses to sign, the problem is only reported, as
+ * under the policy `move`.
  */
 async function unlessForbidden(work: Promise<unknown>, otherwise: (why: string) => Promise<void>) {
   try {
@@ -142,8 +142,8 @@ function heals(work: LaneWork) {
 }
 
 /**
- * True if this node holds the key. A key on the chain node signs no transaction that Fencepost makes by itself, so its
- * holes are only reported.
+ * True if this node holds the key. If the chain node holds it, Fencepost signs no transactions of its own with it, so
+ * nonce gaps of the lane are only reported.
  */
 function isLocal({ ports, lane }: LaneWork) {
   return ports.signer.custody(lane.lane.signer) === "local";
@@ -151,14 +151,14 @@ function isLocal({ ports, lane }: LaneWork) {
 
 /**
  * The lowest hole that the chain's count has not passed, and the monotonic time at which the count was requested. A
- * nonce that the count has passed is not a hole any more. It is kept for a while, because a reorg may make it a hole
- * again.
+ * nonce below the count is used and no longer a hole, but it is remembered for a while, because a reorg may make it a
+ * hole again.
  */
 async function lowestOpen(work: LaneWork) {
   const { context, lane } = work;
   const { holes } = lane.nonces;
   const { settings, counts } = context;
-  // Request the count anew before anything is paid for.
+  // Request the transaction count anew before a placeholder is paid for.
   const pays = (settings.holePolicy === "heal" || settings.expiredReservations === "placeholder") && isLocal(work);
   const atMostMs = pays ? 0 : settings.pollIntervalMs;
   const { count, askedAtMs } = await lane.term.during(counts.mined(lane.lane.signer, { atMostMs }));
@@ -176,7 +176,7 @@ function mayBePassed(lane: OwnedLane, nonce: number) {
   return hasAbove(lane, nonce) || lane.pace.holeLookOwed || lane.pace.usedBelow > nonce;
 }
 
-/** Closes nonces that another program used, once no reorg reaches them: 2 × confirmations, at least 64 blocks deep. */
+/** Closes holes whose nonce another program used, too deep for a reorg: 2 × confirmations, at least 64 blocks. */
 async function closePassed({ ports, context, lane }: LaneWork, nonces: readonly number[]) {
   const { chain, follower, settings } = context;
   const head = follower.head?.number ?? 0;
@@ -218,7 +218,8 @@ function explainHead({ ports, lane }: LaneWork, { nonce, detail }: Hole) {
 }
 
 /**
- * Called if no nonce below the lane's lowest open transaction is missing: ends the wait of that transaction for a hole.
+ * Called if no nonce below the lane's lowest open transaction is missing: that transaction no longer waits for a hole
+ * to be closed.
  */
 function releaseHead(work: LaneWork): Working {
   happened(work.lane, unblocked);
@@ -226,7 +227,10 @@ function releaseHead(work: LaneWork): Working {
   return null;
 }
 
-/** The hole below the lane's lowest open transaction is closed: tracks that transaction again and sends it at once. */
+/**
+ * Called when the hole below the lane's lowest open transaction is closed: that transaction is no longer STUCK, and is
+ * sent at once.
+ */
 async function unstickHead({ ports, lane }: LaneWork) {
   for (const tx of lane.unmined.values()) {
     if (!tx.facts.delete("NONCE_HOLE") || tx.status.state !== "STUCK" || tx.pace.inHand) continue;
@@ -276,17 +280,14 @@ function isOurs({ attempts }: Tracked) {
 
 const CANCELLED = { actor: "policy", audit: { policy: "heal", action: "CANCEL" } };
 
-/**
- * Maximum number of nonces checked at once. The lowest ones block all others; further ones are found once those are
- * mined.
- */
+/** Maximum number of nonces checked at once. The lowest ones block all others; the rest are found later. */
 const NONCES_AT_ONCE = 64;
 
 /**
- * Finds nonces that the lane skipped by mistake. If the chain's mined count is above the cursor, the nonces in between
- * count as used by another program, and the cursor moves up (stage 2 proves the count as well as it can). But an
- * endpoint may have lied, or a reorg may remove the other program's transactions. Then the chain waits for a nonce that
- * no transaction holds, and all higher nonces wait, too.
+ * Finds nonces that the lane skipped by mistake. If the chain's mined count is above the lane's next nonce, the nonces
+ * in between count as used by another program, and the next nonce moves up (stage 2 checks the count as well as it
+ * can). But an endpoint may have lied, or a reorg may remove the other program's transactions. Then the chain waits for
+ * a nonce that no transaction holds, and all higher nonces wait, too.
  *
  * The count must be confirmed by every endpoint that is up; a lagging one is waited for. Checks are as frequent as
  * those of stale receipts, or a poll interval apart if a nonce is missing: two checks must agree, and the database must
@@ -345,8 +346,8 @@ function isHeld({ backlog, mined, nonces }: OwnedLane, nonce: number) {
 const LIMITED_FOR_MS = 60_000;
 
 /**
- * Repairs an expired reservation. "searching": the caller's transaction may still be found. "limited": the lane has
- * reached its hourly limit of paid repairs.
+ * Repairs the nonce of an expired reservation. "searching": the caller's transaction may still be found. "limited": the
+ * lane has reached its hourly limit of paid repairs.
  */
 async function repairExpired(work: LaneWork, hole: Hole, { owner, ttlMs }: NonNullable<Hole["expired"]>) {
   const { ports, context, lane } = work;

@@ -1,8 +1,8 @@
 /**
  * Detour into stage 1: intents that a caller wrote inside its own database transaction. They become visible when that
- * transaction commits. The lane's owner takes up every visible intent that is not allocated yet, and never reads from
- * an id cursor, because a lower id may commit later. An intent was accepted when its caller committed, so one
- * endpoint's refusal ends it only if the others confirm the refusal.
+ * transaction commits. The lane's owner processes every visible intent that has no nonce yet. It does not remember the
+ * last id that it has read, because a lower id may commit later. An intent was accepted when its caller committed, so
+ * one endpoint's refusal ends it only if the others confirm the refusal.
  *
  * Reads: the intake table; for a refusal, every endpoint. Writes: through stage 2, or the refusal of an intent that can
  * never be allocated. Invariants: I4, I5, I7. A crash leaves the intake row as it was, or consumed together with the
@@ -32,8 +32,8 @@ const AT_ONCE = 200;
  */
 const QUIET_AFTER_MS = 10_000;
 /**
- * Number of beats between two reads of the intake table while no rows arrive. If hints are received, polling only
- * covers lost ones. A hint is sent before the caller's transaction commits.
+ * Number of beats between two reads of the intake table while no rows arrive. While hints are received, these reads
+ * only cover lost hints. A hint is sent before the caller's transaction commits.
  */
 const QUIET_BEATS = { listening: 10, polling: 3 };
 
@@ -41,13 +41,13 @@ interface IntakeEvents {
   /** Called if there may be unread intake rows: a lane has read a full page, or a hint announced one. */
   readonly onMore: () => void;
   readonly onFailed: (error: unknown) => void;
-  /** Called when an intake row whose sender waits for the answer was taken up or declined. */
+  /** Called when an intake row was allocated a nonce or refused, and the row's sender still waits for the answer. */
   readonly onTaken: () => void;
 }
 
 /**
- * Takes up visible intake rows, each lane independently and one page at a time: a lane that waits for its chain, or has
- * thousands of rows, must not delay other lanes.
+ * Processes visible intake rows, each lane independently and one page at a time: a lane that waits for its chain, or
+ * has thousands of rows, must not delay other lanes.
  */
 export class Intake {
   private readonly ports: WorkPorts;
@@ -74,22 +74,22 @@ export class Intake {
   }
 
   /**
-   * Called when an intake row was written whose transaction has committed or is about to: the table is read now, and on
-   * every beat for a while.
+   * Called when an intake row was written and its database transaction has committed or is about to: the table is read
+   * now, and on every beat for a while.
    */
   expectRows(): void {
     this.noteNews();
     this.events.onMore();
   }
 
-  /** Begins to take up the visible rows; lanes that are still busy with an earlier read are skipped. */
+  /** Begins to process the visible rows; lanes that are still busy with an earlier read are skipped. */
   async look(lanes: () => readonly OwnedLane[]): Promise<void> {
     const all = lanes();
     let open = all.filter(({ intakeLooks }) => intakeLooks === 0);
     for (const lane of all) if (lane.intakeLooks > 0) lane.count("intake", 1);
     while (open.length > 0) {
-      // Intents that one endpoint refuses, and no other confirms, are left out until a later block, so that they block
-      // no other intent.
+      // Leave out intents that one endpoint refuses while the others do not confirm the refusal. They are checked again
+      // at a later block, and meanwhile block no other intent.
       const resting = open.flatMap((lane) => lane.refusals.restingAt(this.headOf(lane)));
       const lanesOpen = open.map(({ lane }) => lane);
       const rows = await this.ports.store.loadIntake(lanesOpen, AT_ONCE, resting);
@@ -100,7 +100,7 @@ export class Intake {
         const own = byLane.get(lane.key);
         if (own !== undefined) this.begin(lane, own, isFull);
       }
-      // A full page may contain no row of some lanes although they have rows: read again for those lanes.
+      // A full page may contain no row of some lanes although those lanes have rows: read again for them.
       open = isFull ? open.filter(({ key }) => !byLane.has(key)) : [];
     }
   }
@@ -125,8 +125,8 @@ export class Intake {
     try {
       hasMore = (await takeLane(this.ports, lane, rows)) && isFull;
     } catch (error) {
-      // An intent that can get no nonce now, because of the chain, the database or the lane's term, waits for the next
-      // read.
+      // An intent that can get no nonce now, because the chain or the database does not answer or this node lost the
+      // lane, waits for the next read.
       const waits = error instanceof TermOver || (error instanceof FencepostError && error.code === "UNAVAILABLE");
       if (!waits) this.events.onFailed(error);
     }
@@ -138,9 +138,9 @@ export class Intake {
 }
 
 /**
- * Takes up rows in call order. An intent that the chain cannot prepare now stops the rest of the lane, so that no later
- * one overtakes it. Two kinds of intents do not stop the rest: those that waited for approval (already overtaken), and
- * those that a single endpoint refuses. Returns true if the rest was not stopped.
+ * Processes rows in call order. If the chain cannot prepare an intent now, the lane's later intents wait, too, so that
+ * none overtakes it. Two kinds of intents do not stop the later ones: those that waited for approval (already
+ * overtaken), and those that only a single endpoint refuses. Returns false if an intent has to wait for the chain.
  */
 async function takeLane(ports: WorkPorts, lane: OwnedLane, rows: readonly IntakeRow[]) {
   const context = ports.chains.get(lane.lane.chainId) as ChainContext;
@@ -154,8 +154,8 @@ async function takeLane(ports: WorkPorts, lane: OwnedLane, rows: readonly Intake
       results.push(over);
       continue;
     }
-    // An intent that was refused before is checked as if no transaction were pending before it: there was none then,
-    // and transactions sent since come after it.
+    // An intent that was refused before is checked again as if it were the first of its lane: no transaction was
+    // pending when it was refused, and transactions sent since then come after it.
     const isFirst = lane.refusals.of(row.intakeId) !== null;
     const behindPending = !isFirst && (prepared.length > 0 || lane.hasUnmined());
     const result = await lane.term.during(prepareRow(work, row, behindPending));
@@ -195,7 +195,7 @@ function answeredFirst(rows: readonly IntakeRow[]) {
   return [...inOrder];
 }
 
-/** Result of an intent whose approval expired or whose deadline passed: it ends before the chain is called for it. */
+/** Result of an intent whose approval has expired or whose deadline has passed. Decided without calling the chain. */
 function overResult({ intakeId, intent, expired: unapproved, lapsed: isOver }: IntakeRow) {
   const waiting = { intakeId, requestId: intent.requestId };
   if (unapproved !== undefined) return expired(waiting, unapproved);
@@ -215,8 +215,8 @@ async function prepareRow(work: LaneWork, row: IntakeRow, behindPending: boolean
     if (!(error instanceof FencepostError)) throw error;
     if (error.code === "UNAVAILABLE") return "unavailable";
     const depends = error.extras.dependsOnPending === true;
-    // A sender that still waits gets this result and decides itself. If the caller was already answered "accepted", the
-    // intent must wait instead.
+    // A sender that still waits gets this refusal and decides what to do. If the caller was already told that the
+    // intent is accepted, the intent waits instead.
     if (depends && row.unanswered !== true) return "dependsOnPending";
     const existing = await existingResult(work, row);
     if (existing !== null) return existing;
@@ -254,8 +254,8 @@ function duplicateResult(result: AllocateResult, { intakeId, intent }: NewTransa
 }
 
 /**
- * Result of an intent whose request id already exists. `answer`: the result that a create with this request id would
- * get.
+ * Result of an intent whose request id already has a transaction. `answer`: the result that a create with this request
+ * id would get.
  */
 function resultBeside(intakeId: number, answer: Result): IntakeResult {
   if (!(answer instanceof FencepostError)) return { intakeId, result: "alias", of: answer.txId };

@@ -1,12 +1,12 @@
 /**
- * Detour: compares a lane with the chain at regular intervals (`reconcile`). If the chain counts more nonces than our
- * cursor, they are proved and skipped. An open transaction below the chain's count is investigated
- * (stages/5-receipt/receipt.ts). Other programs' transactions in the pool at our nonces are reported, and so is a low
- * balance. After a restore of the database, its nonces may be older than the network's: the lane allocates none and
- * sends nothing until its cursor was compared (`recoverLanes`).
+ * Detour: compares a lane with the chain at regular intervals (`reconcile`). If the chain counts more used nonces than
+ * the lane has allocated, the count is verified and the nonces are skipped. An open transaction below the chain's count
+ * is investigated (stages/5-receipt/receipt.ts). Other programs' transactions in the pool at our nonces are reported,
+ * and so is a low balance. After a restore of the database, its nonces may be older than the network's: the lane
+ * allocates none and sends nothing until its next nonce was compared (`recoverLanes`).
  *
- * Reads: counts (latest, pending, finalized), pool and balance. Writes: the cursor, upwards and with proof; for
- * `recoverLanes` also that the lane is reconciled in this epoch of the feed. Pending transactions are not changed.
+ * Reads: counts (latest, pending, finalized), pool and balance. Writes: the lane's next nonce, upwards and with proof;
+ * for `recoverLanes` also that the lane is reconciled in this epoch of the feed. Pending transactions are not changed.
  * Invariant I3. A crash leaves the lane as it was: the next owner compares in its turn.
  */
 
@@ -30,7 +30,7 @@ import { nonceFloor } from "../stages/2-allocate/allocate.ts";
  * are requested once.
  */
 export async function reconcile(ports: WorkPorts, context: ChainContext, lanes: readonly OwnedLane[]): Promise<void> {
-  // Do not wait for this response, or for those below: simultaneous requests are sent as one batch.
+  // Do not await this response, or those below, one by one: simultaneous requests are sent as one batch.
   const finalized = context.chain.head("finalized");
   finalized.catch(() => undefined);
   const trusted = await trustedOnSight(ports, context, lanes);
@@ -41,10 +41,7 @@ export async function reconcile(ports: WorkPorts, context: ChainContext, lanes: 
   reportUncompared(ports, context);
 }
 
-/**
- * Raises one alert for the whole chain: an endpoint that fails does so for every lane, and one alert says as much as a
- * thousand.
- */
+/** Raises one alert for the whole chain, not one per lane: an endpoint that fails does so for every lane. */
 function reportUncompared({ lanesOf }: WorkPorts, { chain: { chainId }, standing }: ChainContext) {
   const uncompared = lanesOf(chainId).filter(({ pace }) => pace.uncompared !== null);
   const [first] = uncompared;
@@ -100,7 +97,7 @@ async function countAll({ context, lane: { lane } }: LaneWork, finalized: Promis
   const { counts, settings } = context;
   const tagged = await finalized;
   const [latest, pending, final] = await Promise.all([
-    // The check of the chain's identity requested this count a moment ago; reuse it.
+    // Reuse the count that the check of the chain's identity has just requested.
     counts.mined(lane.signer, { atMostMs: settings.pollIntervalMs }),
     counts.pending(lane.signer, { atMostMs: 0 }),
     tagged === null ? null : counts.at(lane.signer, tagged.number),
@@ -111,8 +108,8 @@ async function countAll({ context, lane: { lane } }: LaneWork, finalized: Promis
 }
 
 /**
- * Raises the cursor to the chain's count, with the same proof as for a create, so that the next create need not do it.
- * Never lowers the cursor.
+ * Raises the lane's next nonce to the chain's count, verified as for a create, so that the next create need not do it.
+ * Never lowers it.
  */
 async function alignTo({ ports, context, lane }: LaneWork) {
   happened(lane, batchFailed);
@@ -134,7 +131,7 @@ async function watchPool(context: ChainContext, lane: OwnedLane) {
   if (open.length === 0) return endForeign(context, lane, "FOREIGN_REPLACEMENT");
   const nonces = open.map(({ nonce }) => nonce);
   const pooled = await lane.term.during(context.chain.pooled(lane.lane.signer, nonces));
-  // The endpoint does not list its pool, so nothing is known about it.
+  // The endpoint does not list its pool, so nothing is known about the pool's transactions.
   if (pooled === null) return;
   const foreign = open.flatMap(({ txId, nonce, attempts }, index) => {
     const hash = pooled[index] ?? null;
@@ -195,8 +192,8 @@ async function recoverLane(ports: RecoverPorts, lane: OwnedLane) {
 }
 
 /**
- * The chain's count if it is proved. Null if it is above the cursor and the endpoints do not agree on it yet, or if an
- * endpoint that is up has not reached the block.
+ * The chain's count, if endpoints agree on it. Null if it is above the lane's next nonce and endpoints do not agree on
+ * it yet, or if an endpoint that is up has not reached the block.
  */
 async function provenFloor({ counts, follower }: ChainContext, lane: OwnedLane) {
   const { signer } = lane.lane;

@@ -1,12 +1,12 @@
 /**
- * Detour: prices of further attempts. A transaction that offers less than recent blocks accepted, or that a node called
+ * Detour: prices of further attempts. A transaction that pays less than recent blocks accepted, or that a node called
  * underpriced, is signed again at the same nonce for a higher price. A transaction whose gas limit is above what the
- * chain accepts is signed again with less gas (`lowerGas`). A payload of an operator or the hook gets the fees that
- * they named, if those are enough, else the price for the next block (`changePrice`).
+ * chain accepts is signed again with less gas (`lowerGas`). A payload that an operator or the hook requested gets the
+ * fees that they named, if those are enough, else the price for the next block (`changePrice`).
  *
- * Reads: the fee market, the followed blocks, the bytes of the newest payload; for less gas the caller's payload and a
+ * Reads: the fee market, the newest blocks, the bytes of the newest payload; for less gas the caller's payload and a
  * new estimate. Writes: another attempt (another-attempt.ts). Invariants: I3 (same nonce, same receiver, value and
- * data), I6; an offer rises over everything a node has accepted, and never above the ceiling. A crash has the effects
+ * data), I6; new fees exceed all fees that a node has accepted, and never the ceiling. A crash has the effects
  * described in another-attempt.ts; the next owner sends the newest attempt, judges it by the response, and learns the
  * gas limit anew.
  */
@@ -68,14 +68,15 @@ interface Work extends LaneWork {
 const WANTING_MORE = ["CANNOT_RESIGN", "MAX_ATTEMPTS_REACHED", "POLICY_LIMIT_REACHED"] as const;
 
 /**
- * Reprices a transaction whose offer is too low. Returns "signed" if another attempt was signed and will be sent,
+ * Reprices a transaction whose fees are too low. Returns "signed" if another attempt was signed and will be sent,
  * "kept" if the newest attempt is to be resent unchanged.
  */
 export async function repriceIfBelow(work: Work): Promise<"signed" | "kept"> {
   const { context, lane, tx } = work;
   const { repricing: strategy, maxAttempts } = context.settings;
   if (strategy === null) return "kept";
-  // The current fee market; null if the chain does not return it. Then the offer is neither raised nor reported.
+  // The current fee market; null if the chain does not return it. Then the transaction's fees are neither raised nor
+  // reported as too low.
   const market = await lane.term.during(unlessSilent(context.feeMarket(), null));
   const view = market && viewOf(work, market);
   if (view === null) return "kept";
@@ -84,11 +85,12 @@ export async function repriceIfBelow(work: Work): Promise<"signed" | "kept"> {
   if (verdict.verdict === "ceiling" || (verdict.verdict === "reprice" && verdict.reached))
     keptBy(work, "FEE_CEILING_REACHED", `its fee has reached ${limitInWords(limit)}, and more is wanted`);
   else tx.facts.delete("FEE_CEILING_REACHED");
-  // Keep the recorded reasons if the transaction is expired: it also needs a cancel, which they may obstruct.
+  // Keep the recorded reasons if the transaction has expired: it also needs a cancel, and the same reasons may prevent
+  // that.
   const wantsMore = verdict.verdict !== "keep" || lane.pace.overdue.has(tx.txId);
   if (!wantsMore) for (const code of WANTING_MORE) tx.facts.delete(code);
   if (verdict.verdict !== "reprice") return "kept";
-  // An attempt with the same offer was signed before, and was refused for another reason (insufficient funds, for
+  // An attempt with the same fees was signed before, and was refused for another reason (insufficient funds, for
   // example). Resend its bytes instead of signing again.
   const known = sendableAttempts(tx.attempts).find(({ fees }) => covers(fees, verdict.fees));
   if (known !== undefined) {
@@ -106,8 +108,8 @@ function keptBy({ ports, lane, tx }: Work, code: Parameters<typeof hold>[3]["cod
 }
 
 /**
- * Inputs of a repricing decision. A new offer must exceed every attempt that a node accepted or refused as underpriced,
- * replaced payloads included, because a pool may still hold any of them.
+ * Inputs of a repricing decision. New fees must exceed those of every attempt that a node accepted or refused as
+ * underpriced, replaced payloads included, because a pool may still hold any of them.
  */
 function viewOf({ ports, context, tx }: Work, market: FeeMarket): RepricingView | null {
   const ours = tx.attempts.filter(({ kind, foreign }) => kind !== "external" && foreign !== true);
@@ -121,21 +123,21 @@ function viewOf({ ports, context, tx }: Work, market: FeeMarket): RepricingView 
   return { first, standing, refused, market, attempts: tx.attempts.length, ...(step === null ? {} : { step }) };
 }
 
-/** True if a number of blocks have arrived since a node accepted the transaction, and none of them contains it. */
+/** True if enough new blocks have arrived since a node accepted the transaction, and none of them contains it. */
 export function isPassed({ follower }: ChainContext, { pace }: Tracked, ms: number): boolean {
   return isPassedOver(pace, { block: follower.head?.number ?? 0, ms }, PASSED_OVER);
 }
 
 /**
- * Price limit of a repricing. The payload's value counts only if a cost ceiling is set; otherwise its bytes need not be
- * read.
+ * Price limit of a repricing. The transaction's value matters only if a cost ceiling is set; if not, its bytes need not
+ * be read.
  */
 async function limitOf({ ports, context: { ceilings }, tx }: Work, { first, step }: RepricingView) {
   const newest = sendableAttempts(tx.attempts).at(-1);
   const standing = ceilings.cost === null ? null : await decodedNewest(ports, tx);
   const content = { gas: newest?.gas ?? 0n, value: standing?.unsigned.value ?? 0n };
-  // If an endpoint reported too low a market, the first price is too low to be the basis of the limit. Use the next
-  // step above the current offer if that is higher.
+  // If an endpoint reported too low a market, the first price is too low to derive the limit from. Then the next price
+  // step is used instead, if it is higher.
   return repricingLimit(ceilings, content, step === undefined ? first : higher(first, step));
 }
 
@@ -254,7 +256,7 @@ interface Pricing {
   readonly costs: Content;
   /**
    * True if no person waits for the response who could name a price. Then, if the market's price is not confirmed, the
-   * maximum allowed price is offered, and the loop follows the market later.
+   * maximum allowed price is offered, and the lane's loop adjusts it to the market later.
    */
   readonly unattended: boolean;
 }
@@ -266,8 +268,8 @@ export async function changePrice(context: ChainContext, tx: Tracked, pricing: P
   const isCapped = wishes.gasPrice !== undefined || wishes.maxFeePerGas !== undefined;
   if (nothingStands(tx) && isCapped) return (await context.price(wishes, costs)).fees;
   const first = tx.attempts.find(isSendable);
-  // If only the hash of the current transaction is known, and not its fees, offer a first price. A node that holds a
-  // more expensive transaction refuses it as underpriced.
+  // If only the hash of the current transaction is known, and not its fees, use the price of a first attempt. A node
+  // that holds a more expensive transaction refuses this one as underpriced.
   if (first === undefined && Object.keys(wishes).length === 0) return (await context.price({}, costs)).fees;
   const standing = nothingStands(tx) ? null : standingOffer(tx);
   const least = standing && leastReplacement(standing);
@@ -278,7 +280,7 @@ export async function changePrice(context: ChainContext, tx: Tracked, pricing: P
   return tippedAsWished(fees, wishes.maxPriorityFeePerGas, least);
 }
 
-/** The price for the next block, within the limit of a repricing. */
+/** The price for the next block, at most the price limit of a repricing. */
 async function marketPrice(
   context: ChainContext,
   { txId, attempts }: Tracked,
@@ -329,15 +331,18 @@ function refused(txId: string, why: string) {
 }
 
 /**
- * True if no node ever accepted any attempt and the last response was a refusal, so there is no offer to exceed.
- * Without this rule, a fee that the signer cannot pay could only be replaced by a higher one. If a pool holds an
- * attempt after all, it answers "underpriced", and from then on that offer counts.
+ * True if no node ever accepted any attempt and the last response was a refusal, so there are no fees to exceed.
+ * Without this rule, fees that the signer cannot pay could only be replaced by higher ones. If a pool holds an attempt
+ * after all, it answers "underpriced", and from then on that attempt's fees must be exceeded.
  */
 function nothingStands({ acceptedOrdinal, pace: { answer } }: Tracked) {
   return acceptedOrdinal === null && (answer === "insufficientFunds" || answer === "rejected");
 }
 
-/** The highest price that may be in a pool: the highest accepted one, or a higher one whose response was unclear. */
+/**
+ * The highest fees that a pool may hold: those of the highest accepted attempt, or of a higher attempt whose response
+ * was unclear.
+ */
 export function standingOffer({ attempts, acceptedOrdinal, pace: { answer } }: Tracked): Fees {
   const own = attempts.filter(isSendable);
   const isOpen = acceptedOrdinal === null || answer === null || answer === "unknown" || answer === "underpriced";
@@ -346,8 +351,8 @@ export function standingOffer({ attempts, acceptedOrdinal, pace: { answer } }: T
 }
 
 /**
- * Price named by an operator or hook: it may exceed what the loop would offer, up to the ceilings, but must be high
- * enough to replace the current offer.
+ * Price named by an operator or hook: it may exceed what the lane's loop would offer, up to the ceilings, but must be
+ * high enough to replace the current payload.
  */
 async function wished(context: ChainContext, standing: Fees, { wishes, costs }: Pricing) {
   const least = leastReplacement(standing);
@@ -364,7 +369,7 @@ function tooLittle(field: string, least: Fees) {
 }
 
 /**
- * Transaction type of the new offer: the requested type, else the type to which the named fee fields belong, else the
+ * Transaction type of the new attempt: the requested type, else the type to which the named fee fields belong, else the
  * current type.
  */
 function typeOf({ type }: Fees, wishes: FeeWishes) {

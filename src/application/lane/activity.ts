@@ -1,12 +1,12 @@
 import { TermOver } from "./term.ts";
 
 /**
- * Work in progress; null if there is nothing to wait for. Most checks find nothing to do, and thousands of lanes should
- * not create promises for that.
+ * A promise for work in progress; null if there is nothing to wait for. Most checks find nothing to do, and with
+ * thousands of lanes they should not each create a promise.
  */
 export type Working = Promise<void> | null;
 
-/** Runs the steps one after the other. */
+/** Runs the given functions one after the other. */
 export function inTurn(...steps: readonly (() => Working)[]): Working {
   for (let at = 0; at < steps.length; at++) {
     const working = steps[at]?.() ?? null;
@@ -31,15 +31,15 @@ export async function sideBySide<T>(
 }
 
 /**
- * One kind of work that never overlaps itself. If it is kicked while it runs, it runs once more afterwards, however
- * many kicks arrived: none is lost and none queues up.
+ * One kind of work that never runs twice at the same time. If it is requested while it runs, it runs once more
+ * afterwards, however many requests arrived.
  */
 export class Activity {
   private readonly work;
   private readonly onError;
-  /** The last run that was asynchronous. */
+  /** The promise of the last run that did not end synchronously. */
   private running: Working = null;
-  /** "kicked": the work is to run, or to run again once the current run has ended. */
+  /** "kicked": a run was requested, and begins now or after the current run. */
   private state: "at rest" | "busy" | "kicked" = "at rest";
 
   constructor(work: () => Working, onError: (error: unknown) => void) {
@@ -78,7 +78,7 @@ export class Activity {
     this.turn("at rest");
   }
 
-  /** Runs the work again as long as it was kicked and ended synchronously. */
+  /** Runs the work again as long as another run was requested and the work ends synchronously. */
   private next() {
     while (this.state === "kicked") {
       this.turn("busy");
@@ -110,11 +110,11 @@ export interface LaneActivities {
   readonly expiring: Activity;
 }
 
-/** Database writes of decided outcomes; a pass over the chain does not wait for them. */
+/** Database writes of final outcomes that are in progress. The processing of new blocks does not wait for them. */
 export class Outcomes {
   private readonly underWay = new Set<Promise<unknown>>();
 
-  /** Adds a write; `failed` receives its error. */
+  /** Adds a write that is in progress; `failed` is called with its error. */
   add(writing: Promise<unknown>, failed: (error: unknown) => void): void {
     const ended = writing.catch(failed).finally(() => this.underWay.delete(ended));
     this.underWay.add(ended);

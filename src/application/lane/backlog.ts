@@ -5,16 +5,16 @@ import type { AllocatedRecord } from "../../ports/lane-store.ts";
 /** Maximum number of ALLOCATED rows kept in memory; the rest waits in the database. */
 const LIMIT = 1_024;
 
-/** Rows that wait in the database and are not read yet. */
+/** State of the rows that wait in the database and were not read into memory yet. */
 interface InDatabase {
   /**
-   * The highest nonce that this node allocated without keeping the row in memory; null if there is none. The row is
-   * read from the database later.
+   * The highest nonce that this node allocated without keeping the row in memory, because memory was full; null if
+   * there is none. Rows up to this nonce are read from the database later.
    */
   readonly leftThrough: number | null;
   /**
-   * Rows that filled holes and are to be read from the database with a page. If a page was read before they were
-   * written, they are missing from it.
+   * Rows that filled holes and will be read from the database with a later page. A page that was read before they were
+   * written does not contain them and must be read again.
    */
   readonly leftBelow: readonly AllocatedRecord[];
 }
@@ -22,11 +22,14 @@ interface InDatabase {
 const UNREAD: InDatabase = { leftThrough: null, leftBelow: [] };
 
 interface Waiting {
-  /** Rows in memory, in nonce order. New rows are appended in place, because creates arrive by the hundred. */
+  /**
+   * Rows in memory, in nonce order. New rows are appended to the same array instead of a copy, because creates arrive
+   * by the hundred.
+   */
   readonly records: AllocatedRecord[];
   /** Rows that wait in the database; null if there are none. */
   readonly inDatabase: InDatabase | null;
-  /** Lowest nonce above everything that was signed under this term. */
+  /** The lowest nonce above all nonces that this node signed for since it acquired the lane. */
   readonly nextUnsigned: number;
 }
 
@@ -37,8 +40,8 @@ interface Waiting {
 export class Backlog {
   private waiting: Waiting;
   /**
-   * For transactions whose nonce the signer may already have signed for: what to declare to the signer, by transaction
-   * id.
+   * What to declare to the signer, by transaction id. Has entries only for transactions at whose nonce the signer may
+   * already have signed another payload.
    */
   private readonly declared = new Map<string, Declaration>();
 
@@ -54,7 +57,7 @@ export class Backlog {
     return this.waiting.records;
   }
 
-  /** The next transactions to sign: those before the first held one. */
+  /** The next transactions to sign: those below the first one that is put on hold. */
   get unheld(): readonly AllocatedRecord[] {
     const { records } = this.waiting;
     const end = records.findIndex(({ held }) => held === true);
@@ -62,8 +65,8 @@ export class Backlog {
   }
 
   /**
-   * The transactions of a batch that still wait to be signed, up to the first that does not: nothing is signed above a
-   * nonce that was given up meanwhile.
+   * The transactions of a batch that still wait to be signed, up to the first that does not. Later ones are left out,
+   * because nothing may be signed above a nonce that was given up meanwhile.
    */
   stillWaiting(batch: readonly AllocatedRecord[]): readonly AllocatedRecord[] {
     const nonceOf = new Map(this.unheld.map(({ txId, nonce }) => [txId, nonce]));
@@ -77,16 +80,16 @@ export class Backlog {
   }
 
   /**
-   * Called when the database shows that signatures for these nonces were never committed: the next signatures are
-   * declared to the signer as repeats.
+   * Called when the database shows that earlier signatures for these nonces were never committed: the next signatures
+   * are declared to the signer as repeats.
    */
   neverCommitted(batch: readonly AllocatedRecord[]): void {
     for (const { txId } of batch) this.declared.set(txId, "again");
   }
 
   /**
-   * Adds newly allocated rows. They are kept in memory while they continue the sequence there; otherwise they are read
-   * from the database later, when it is their turn.
+   * Adds newly allocated rows. A row is kept in memory if there is space and no lower row waits in the database alone.
+   * Otherwise it is read from the database later, before it is signed.
    */
   enqueue(added: readonly AllocatedRecord[]): void {
     for (const record of added) {
@@ -100,8 +103,8 @@ export class Backlog {
   }
 
   /**
-   * Inserts a row that filled a hole below the rows in memory. No later page will contain it, but a page that was read
-   * meanwhile may.
+   * Inserts a row that filled a hole below the rows in memory. Later pages from the database do not contain the row,
+   * but a page that was read at the same time may.
    */
   slipIn(record: AllocatedRecord, isSigned: boolean): void {
     const { records, inDatabase: left } = this.waiting;
@@ -120,8 +123,8 @@ export class Backlog {
   }
 
   /**
-   * Adds a page from the database. False if the page lacks a row that filled a hole while it was being read: the page
-   * must be read again.
+   * Adds a page of rows from the database. Returns false if a row that filled a hole during the read is missing from
+   * the page: the page must be read again.
    */
   refill(page: readonly AllocatedRecord[], limit: number): boolean {
     const { leftThrough, leftBelow } = this.waiting.inDatabase ?? UNREAD;

@@ -6,8 +6,8 @@ import { type TermOver, unlessOver } from "./term.ts";
 const NOTHING_ACCEPTED = { consequence: "nothing was accepted", extras: {} };
 
 /**
- * This node may not act for the lane at the moment, because it is handing the lane over or its lease has lapsed;
- * nothing was accepted. The router first tries another node, or this one again; then the caller gets 503.
+ * Error: this node may not act for the lane at the moment, because it is handing the lane over or its lease has lapsed.
+ * Nothing was accepted. The router first tries another node, or this one again; after that the caller gets 503.
  */
 export class BetweenOwners extends FencepostError {
   constructor(
@@ -17,16 +17,16 @@ export class BetweenOwners extends FencepostError {
     super("UNAVAILABLE", `${detail}; ${consequence}`, { retryAfterSeconds: 1, ...extras });
   }
 
-  /** The error as sent to another node: its code allows that node to try elsewhere. */
+  /** The error in the form that is sent to another node: its code shows that node that it may try elsewhere. */
   toPeer(): FencepostError {
     return new FencepostError("NOT_LEADER", this.message, { ownerUrl: null, ...this.extras });
   }
 }
 
 /**
- * A `BetweenOwners` for an action whose commit got no answer before the lane was released, so that the commit may still
- * happen. A takeover waits for that commit or ends it. So only the next owner knows the outcome, and a refusal by any
- * other node proves nothing.
+ * A `BetweenOwners` error for an action whose commit got no answer before this node released the lane. The commit may
+ * still happen; a takeover waits for it or ends it. So only the next owner can find out the outcome, and a refusal by
+ * any other node proves nothing.
  */
 export class LeftInDoubt extends BetweenOwners {
   constructor(refusal: unknown, extras: Pick<ErrorExtras, "txId">) {
@@ -39,8 +39,8 @@ export class LeftInDoubt extends BetweenOwners {
 }
 
 /**
- * If the term ended before anything was done, throws a refusal that states whether another node, or this one, may do
- * the work now.
+ * Returns the result of the work. If the lane's term ended before anything was done, throws a refusal that states
+ * whether another node, or this one again, may do the work now.
  */
 export function orRefused<T>(work: Promise<T>): Promise<T> {
   return unlessOver(work, (over) => Promise.reject<T>(refusalAfter(over)));
@@ -53,8 +53,8 @@ function refusalAfter({ how }: TermOver) {
 }
 
 /**
- * Runs work with a single write; if the term ended before the write, nothing was changed, and the work is repeated
- * under the next term.
+ * Runs work that consists of a single write. If the lane's term ended before the write, nothing was changed, and the
+ * work is repeated under the next term.
  */
 export function underNextTerm<T>(
   lanes: { own(lane: Lane): Promise<OwnedLane> },

@@ -1,8 +1,8 @@
 import type { OwnedLane } from "./owned-lane.ts";
 
 /**
- * Beats between two checks of an idle lane: a node may own ten thousand lanes, and their time limits need to be
- * accurate only to the second.
+ * Number of beats between two checks of an idle lane. A node may own ten thousand lanes, and their time limits need to
+ * be accurate only to the second.
  */
 const BEATS_APART = 10;
 

@@ -5,13 +5,13 @@ import type { OpenReservation } from "../../ports/lane-store.ts";
 
 /** When a reservation probably expires, by this process's clock. Only the database decides whether it has expired. */
 interface Expiry {
-  /** Remaining time of the reservation in ms when this term loaded it. */
+  /** Remaining time of the reservation in ms when this node loaded the lane. */
   readonly leftMs: number;
   /** Monotonic time at which to ask the database; null before the first check. */
   readonly dueMs: number | null;
 }
 
-/** Maximum number of free nonces offered to one batch. */
+/** Maximum number of free nonces that may be given to the transactions of one batch. */
 const OFFERED = 200;
 
 /**
@@ -20,12 +20,15 @@ const OFFERED = 200;
  */
 const ASK_AGAIN_MS = 250;
 
-/** The nonces of a lane that no transaction holds: reserved for a caller, or holes. The ledger is their source. */
+/**
+ * The nonces of a lane that no transaction holds: those reserved for a caller, and holes. Read from the lane's ledger
+ * in memory.
+ */
 export class LaneNonces {
   private readonly ledger;
   /**
-   * Comparisons of the cursor with the chain that are under way, keyed by the number of batches that had failed when
-   * each began.
+   * Comparisons of the lane's next nonce with the chain's count that are under way. Key: the number of batches that had
+   * failed when the comparison began.
    */
   readonly comparing = new Map<number, Promise<number | null>>();
   /** Expiry times of the lane's reservations, by nonce. */
@@ -36,7 +39,7 @@ export class LaneNonces {
     this.expiries = new Map(reservations.map(({ nonce, leftMs }) => [nonce, { leftMs, dueMs: null }]));
   }
 
-  /** True if there is no hole: every allocated nonce has a holder. */
+  /** True if the lane has no hole: every allocated nonce has a transaction or a reservation. */
   get isWhole(): boolean {
     return this.ledger().holes.size === 0;
   }

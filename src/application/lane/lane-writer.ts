@@ -29,9 +29,9 @@ export interface Planned {
 }
 
 /**
- * Plans a step of a transaction by the transition table. It returns the write for the database, and memory takes the
- * new state at once. A planned step must be committed. Writes of a lane commit in the order of planning, so the next
- * plan may build on this one before it is durable. If a write fails, the whole lane is reloaded.
+ * Plans a state change of a transaction by the transition table. Returns the write for the database; the transaction in
+ * memory gets the new state at once. A planned change must be committed. Writes of a lane commit in the order of
+ * planning, so the next plan may build on this one before it is durable. If a write fails, the whole lane is reloaded.
  */
 export function plan(tx: Tracked, event: TransitionEvent, changes: Changes = {}): Planned {
   const from = tx.status;
@@ -54,7 +54,7 @@ function hashOf({ receipt, attempts }: Tracked) {
  */
 const MOVES_AT_ONCE = 200;
 
-/** Commits planned steps. Throws `TermOver` if not all were applied, or the term ended meanwhile. */
+/** Commits planned state changes. Throws `TermOver` if not all were applied, or if the lane's term ended meanwhile. */
 export function commitPlanned(ports: LaneWriterPorts, lane: OwnedLane, planned: readonly Planned[]): Promise<void> {
   return lane.term.during(
     planned.length <= MOVES_AT_ONCE ? commitSome(ports, lane, planned) : commitAll(ports, lane, planned),
@@ -70,8 +70,8 @@ async function commitAll(ports: LaneWriterPorts, lane: OwnedLane, planned: reado
 }
 
 /**
- * Not an async function: a thousand lanes may wait here with one write each, and each async function would keep state
- * that the garbage collector has to copy.
+ * Not an async function. A thousand lanes may wait here with one write each, and each async call would keep a state
+ * object that the garbage collector has to copy.
  */
 function commitSome(ports: LaneWriterPorts, lane: OwnedLane, planned: readonly Planned[]) {
   if (planned.length === 0) return Promise.resolve();

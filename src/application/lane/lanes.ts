@@ -374,7 +374,7 @@ export interface Patience {
   readonly forMs: number;
   readonly pauseMs?: number;
   readonly signal?: AbortSignal;
-  /** True for an error that may have passed by the next try. */
+  /** True for an error that may be over at the next try. */
   readonly mayPass?: (error: unknown) => boolean;
 }
 

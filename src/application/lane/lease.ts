@@ -49,8 +49,8 @@ export interface LeaseEvents extends OtherInstancesEvents {
 const RETRY_MS = 250;
 const SWEEP_MS = 500;
 /**
- * Interval between checks of the other instances while there are none. A node that joins sends a hint; without it the
- * next check finds the node.
+ * Interval between checks for other instances while there are none. A node that joins sends a hint; if the hint is
+ * lost, the next check finds the node.
  */
 const SWEEP_ALONE_MS = 1_000;
 /** Extra wait in ms before the second of two checks, because a timer may fire slightly early and the check must not. */
@@ -69,7 +69,10 @@ export class Lease {
   private readonly events;
   private readonly stopping = new AbortController();
   private current: string | null = null;
-  /** Instances that this process may have registered: a registration without an answer may still be in the database. */
+  /**
+   * Instances that this process has registered or may have registered: a registration without an answer may still be in
+   * the database.
+   */
   private unanswered: readonly string[] = [];
   /** Monotonic time at which our lease ends; null if there is none. */
   private deadlineMs: number | null = null;
@@ -90,15 +93,15 @@ export class Lease {
   private cancelLook: (() => void) | null = null;
   private hurry = new AbortController();
   private isLeftBehind = false;
-  /** The last instance of this process that was lost because its heartbeat was late. */
+  /** Id of this process's last instance that was lost because its heartbeat was late. */
   private silentAs: string | null = null;
   private session: OwnSession | null = null;
   /** Our session lock as published to the other nodes, and since when. */
   private published: { readonly instanceId: string; readonly lock: LockSession | null; readonly atMs: number } | null =
     null;
   /**
-   * Monotonic time at which a published session lock was lost; null if no other node can declare this instance dead
-   * because of a lost lock.
+   * Monotonic time at which this node lost a session lock that other nodes know of. Null while no other node can
+   * declare this instance dead because of a lost lock.
    */
   private unsureSinceMs: number | null = null;
   private readonly publishing = new Activity(
@@ -262,7 +265,10 @@ export class Lease {
     return !signal.aborted;
   }
 
-  /** Renews the lease. False if the database did not answer: nothing is known, and the deadline stays as it is. */
+  /**
+   * Renews the lease. False if the database did not answer: then it is unknown whether the renewal succeeded, and the
+   * deadline stays unchanged.
+   */
   private async renew() {
     const startedMs = this.nowMs();
     try {
@@ -326,7 +332,10 @@ export class Lease {
     });
   }
 
-  /** Starts a new lock session if the published lock is gone although our session was not reported as ended. */
+  /**
+   * Starts a new database session for the lock if our published lock is gone, although the old session was not reported
+   * as ended.
+   */
   private missOwnLock() {
     const { sessionLock } = this.ports;
     const { published } = this;
@@ -343,7 +352,10 @@ export class Lease {
     if (held !== null) this.look();
   }
 
-  /** Publishes the session lock that is held now, or none: whenever it changes, and once for each instance. */
+  /**
+   * Publishes the session lock that this node holds now, or that it holds none. Done once for each instance and after
+   * every change.
+   */
   private async publishLock() {
     const { sessionLock, store, clock } = this.ports;
     const { current: instanceId, published } = this;
@@ -355,8 +367,8 @@ export class Lease {
     const result = await store.publishLock(instanceId, lock);
     if (result === "over") return this.hurry.abort();
     this.published = { instanceId, lock, atMs: clock.monotonicMs() };
-    // The other nodes cannot see our lock, so it is on another server than the one that they use. It proves nothing
-    // about their locks.
+    // The other nodes cannot see our lock, so it is on another database server than the one they use. So this session
+    // must not be used to judge their locks.
     if (result === "unseen" && sessionLock.held === lock) this.session = null;
     this.renewed(startedMs);
     this.ports.telemetry.emit({ type: "instance.lock", state: lock === null ? "lost" : result });

@@ -20,8 +20,8 @@ export function limitsOf(store: Pick<PolicyStore, "knownPolicy"> & Pick<QuerySto
 }
 
 /**
- * The policy that forbids the next signature of a transaction; null if it is allowed, or there are no policies. This
- * early check avoids useless signing and planning. The check in the commit, under the lane's lock, is binding.
+ * The policy that forbids signing this transaction's next payload; null if it is allowed, or there are no policies.
+ * This early check only avoids useless work: the check in the commit, under the lane's lock, is binding.
  */
 export async function forbiddenNow(
   { limits }: LimitPorts,
@@ -33,7 +33,7 @@ export async function forbiddenNow(
   return forbidden(unapproved(foreseenBy(limits, use, spends)));
 }
 
-/** The policy that forbids this spending; null if policies allow it, or require an approval. */
+/** The policy that forbids this spending; null if the policies allow it or only require an approval. */
 export function forbiddenBy(limits: Limits, use: PolicyUse, spends: Spending): Forbidden | null {
   return forbidden(foreseenBy(limits, use, spends));
 }

@@ -39,7 +39,7 @@ export interface OtherInstancesEvents {
   onFreed(): void;
 }
 
-/** The observing instance, which is this node's own. */
+/** The instance that makes the checks: this node's own. */
 export interface Observer {
   readonly instanceId: string | null;
   /**
@@ -49,7 +49,7 @@ export interface Observer {
   readonly session: OwnSession | null;
 }
 
-/** Time of the next check on our own clock; null if none is needed. */
+/** When to check again: at a time on our own clock, or "soon"; null if no further check is needed. */
 type Again = number | "soon" | null;
 
 interface Look {
@@ -64,11 +64,11 @@ export class OtherInstances {
   private readonly watched = new Map<string, { readonly counter: number; readonly sinceMs: number }>();
   private readonly sightings = new Map<string, Sighting>();
   private sightedBy: OwnSession | null = null;
-  /** Instances that renewed their heartbeat since we began to watch. */
+  /** Instances that renewed their heartbeat since this node began to observe them. */
   private readonly vouched = new Set<string>();
   /** Instances whose end was already reported. */
   private ended: ReadonlySet<string> = new Set();
-  /** Instances of the first read. Later ones may start and end at any time, and are not waited for. */
+  /** Instances found by the first read. Only these are waited for at start; instances that register later are not. */
   private present: ReadonlySet<string> | null = null;
   /** True once every instance of the first read has renewed its heartbeat or ended. */
   acquainted = false;

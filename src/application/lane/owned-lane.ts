@@ -40,8 +40,8 @@ interface WorkUnderWay {
   /** Number of changes to queued transactions under way. Nothing is signed meanwhile: it might be the old payload. */
   readonly amending: number;
   /**
-   * Number of reads of the intake table since this lane began to handle its rows: the one whose rows it handles, plus
-   * later ones that skipped this lane. 0 if none is under way.
+   * While this lane handles intake rows: 1 for the read that returned those rows, plus 1 for each later read that
+   * skipped this lane. 0 if it handles none.
    */
   readonly intake: number;
 }
@@ -343,7 +343,7 @@ export class OwnedLane {
     if (this.isTended) this.tending?.kick();
   }
 
-  /** True if a kick would wake any of the lane's activities. */
+  /** True if any activity of the lane has work to do now. */
   get hasWork(): boolean {
     return !this.backlog.isEmpty || this.isTended;
   }

@@ -1,8 +1,8 @@
 /**
  * Counts, per API key, the transactions of a lane that wait for a block, for keys that may fill only a part of the
- * lane's queue. A key is counted from its first create under this term, when its waiting transactions are read from the
- * database. If no key has such a limit, nothing is counted. A final transaction that a deep reorg reopens is not
- * counted again, because its key is not known then.
+ * lane's queue. The count begins with the key's first create after this node acquired the lane, when the key's waiting
+ * transactions are read from the database. If no key has such a limit, nothing is counted. A final transaction that a
+ * deep reorg reopens is not counted again, because its key is not known then.
  */
 import type { Change, Moved } from "../../domain/ledger/index.ts";
 import { isSettled } from "../../domain/transaction/transitions.ts";
@@ -16,8 +16,8 @@ export class QueueShares {
   private readonly reading = new Set<Moved[]>();
 
   /**
-   * The waiting transactions of this API key. `read` returns all of the key's transactions in the database that are not
-   * final.
+   * Returns the queue share of this API key, with its waiting transactions. `read` returns all of the key's
+   * transactions in the database that are not final.
    */
   async of(owner: string, read: Read): Promise<QueueShare> {
     const { share, known } = this.shares.get(owner) ?? this.begin(owner, read);
@@ -56,7 +56,7 @@ export class QueueShares {
 export class QueueShare {
   /** Transactions that are not mined, including creates that were admitted and have no result yet. */
   private readonly unmined = new Set<string>();
-  /** Mined transactions, which may have to wait again after a reorg. */
+  /** Mined transactions. After a reorg they may wait for a block again. */
   private readonly mined = new Set<string>();
 
   get size(): number {

@@ -1,7 +1,7 @@
 /**
- * Guards all actions of a lane. Everything that a lane waits for, writes or sends goes through its term, so that no
- * code has to check after each wait whether the lane is still ours: after the end of the term the next step throws
- * `TermOver`, and the loop that began the work ends.
+ * Guards all actions of a lane. A term is the time during which this node owns the lane. Everything that a lane waits
+ * for, writes or sends goes through its term, so that no code has to check after each wait whether the lane is still
+ * ours: after the end of the term the next action throws `TermOver`, and the loop that began the work ends.
  *
  * Four things end the right to continue. The term itself: the lane was lost to another node, released, or is about to
  * be reloaded. Our own deadline (lease.ts, `mayAct`), which stops writes and sends. A lost session lock, from which
@@ -36,14 +36,16 @@ export interface TermPorts {
 }
 
 /**
- * How the term ended. "lost": another node may have the lane. "putOff": the lane was released or is being reloaded, and
- * its work is done after that.
+ * How this node's ownership of the lane (the term) ended. "lost": another node may have the lane. "putOff": the lane
+ * was released or is being reloaded, and its work is done after that.
  */
 export type Ending = "lost" | "putOff";
 
-/** Thrown after the end of the term: this copy of the lane may do nothing more. */
+/** Thrown after this node's ownership of the lane (the term) has ended: this copy of the lane may do nothing more. */
 export class TermOver extends Error {
-  /** How the term ended. "lapsed": the term itself has not ended, but our own deadline has passed. */
+  /**
+   * How the lane's term ended. "lapsed": the term itself has not ended, but this node's own lease deadline has passed.
+   */
   readonly how: Ending | "lapsed";
 
   constructor(how: TermOver["how"] = "putOff") {
@@ -68,7 +70,7 @@ export class Term {
     return this.ending !== null;
   }
 
-  /** True if a write is allowed now: the term is not over, and our own deadline has not passed. */
+  /** True if a write is allowed now: this node still owns the lane, and its lease deadline has not passed. */
   get mayAct(): boolean {
     return this.ending === null && this.ports.lease.mayAct();
   }
@@ -91,27 +93,30 @@ export class Term {
     if (this.ending === null) this.ports.reload({ term: this }, reason);
   }
 
-  /** Runs the work unless the term has ended; then returns null. */
+  /** Runs the work and returns its result. If the term has already ended, returns null without running it. */
   begin<T>(work: () => T): T | null {
     return this.ending === null ? work() : null;
   }
 
-  /** Like `begin`, but also returns null after our own deadline. For work that is useless if it cannot be written. */
+  /**
+   * Like `begin`, but also returns null if our own deadline has passed. For work whose result would have to be written.
+   */
   work<T>(work: () => T): T | null {
     return this.mayAct ? work() : null;
   }
 
   /**
-   * Waits for a read. If the term has ended by then, throws `TermOver`, even if the read failed with another error.
-   * `write` names the write that the read was for: it is counted as fenced if the term ended.
+   * Waits for a read. If the term has ended by the time the read completes, throws `TermOver`, even if the read itself
+   * failed. `write`: name of the write that needed this read; that write is then counted as fenced.
    */
   during<T>(work: Promise<T>, write?: string): Promise<T> {
     return work.then(write === undefined ? this.pass : (value) => this.pass(value, write), this.fail);
   }
 
   /**
-   * Writes, but only during the term. Returns the outcome of the write, even if the term ended meanwhile. If the
-   * outcome is unknown (`OutcomeUnknown`), memory may differ from the database, so the lane is reloaded.
+   * Writes to the database, but only while this node owns the lane (its term). Returns the outcome of the write, even
+   * if the term ended meanwhile. If the outcome is unknown (`OutcomeUnknown`), memory may differ from the database, so
+   * the lane is reloaded.
    */
   write<K extends LaneWrite["kind"]>(write: { readonly kind: K } & Unfenced<K>): Promise<OutcomeOf<K>> {
     if (!this.mayAct) return Promise.reject(this.tooLate(write.kind));
@@ -120,7 +125,7 @@ export class Term {
     return this.ports.writer.write(fenced).then(this.written, this.unwritten) as Promise<OutcomeOf<K>>;
   }
 
-  /** Signs, but only during the term. */
+  /** Signs payloads, but only while this node owns the lane. */
   sign<T>(sign: () => Promise<T>): Promise<T> {
     return this.mayAct ? this.during(sign(), "sign") : Promise.reject(this.over());
   }
@@ -149,7 +154,8 @@ export class Term {
   };
 
   /**
-   * Ends the term if the database refused a write as fenced. The writer has already reported and counted that write.
+   * Ends this node's ownership of the lane if the database refused a write as fenced. The writer has already reported
+   * and counted that write.
    */
   private readonly written = (outcome: WriteOutcome): WriteOutcome => {
     if (outcome.status !== "fenced") return outcome;
@@ -158,8 +164,8 @@ export class Term {
   };
 
   /**
-   * Handles a write that failed. If the term or the deadline is over, another node may do the work instead, so
-   * `TermOver` is thrown; the writer has already counted the write.
+   * Handles a failed write. If the term or our deadline is over, another node may do the work instead, so `TermOver` is
+   * thrown. The writer has already counted the failed write.
    */
   private readonly unwritten = (error: unknown): never => {
     if (error instanceof OutcomeUnknown) this.readAgain("the database did not say what became of a write");
@@ -197,7 +203,9 @@ export function noteFenced(
   telemetry.emit({ type: "lease.fenced", lane, token, write, stoppedBy });
 }
 
-/** The result of the work; if the end of the term stopped it, the given value instead. */
+/**
+ * Returns the result of the work. If the work stopped because its term ended, returns the value of `otherwise` instead.
+ */
 export function unlessOver<T, E>(work: Promise<T>, otherwise: (over: TermOver) => E | Promise<E>): Promise<T | E> {
   return work.catch((error: unknown) => {
     if (error instanceof TermOver) return otherwise(error);
@@ -205,7 +213,10 @@ export function unlessOver<T, E>(work: Promise<T>, otherwise: (over: TermOver) =
   });
 }
 
-/** For work that no other work depends on: the end of its term is not a failure. False if the term ended it. */
+/**
+ * For work that no other work depends on: does not treat the end of the lane's term as a failure. Returns false if the
+ * term ended before the work was done.
+ */
 export function quietly(work: Promise<unknown>): Promise<boolean> {
   return unlessOver(
     work.then(() => true),

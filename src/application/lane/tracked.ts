@@ -14,13 +14,16 @@ import type { DecodedTransaction } from "../../ports/codec.ts";
 import type { AllocatedRecord, TrackedRecord } from "../../ports/lane-store.ts";
 import type { LanePorts } from "./lane-ports.ts";
 
-/** Facts about a transaction when its owner begins to track it; they do not change under this term. */
+/**
+ * Facts about a transaction that are known when its owner loads or signs it, and that do not change while the owner has
+ * the lane.
+ */
 interface Known extends Pick<TrackedRecord, "txId" | "nonce" | "requestId" | "createdAt" | "validUntil"> {
-  /** Time at which a send of the transaction was first claimed. */
+  /** Time at which the right to send the transaction was first stored. */
   readonly firstSentAt?: Date | null;
   /**
-   * Times from before this term: when a node accepted the bytes that are to be sent next, and when the response to a
-   * send was lost, so that it is unknown whether a node has the bytes.
+   * Times from before this node owned the lane: when a node accepted the bytes that are to be sent next, and when the
+   * response to a send was lost, so that it is unknown whether a node has the bytes.
    */
   readonly takenAt?: Date | null;
   readonly lostSightAt?: Date | undefined;
@@ -37,15 +40,17 @@ export class Tracked {
   readonly createdAt;
   /** Deadline that the caller set; null if it set none. */
   readonly validUntil;
-  /** Time of the first claimed send, in any term; null if unknown. */
+  /** Time at which the right to send the transaction was first stored, by any owner; null if unknown. */
   readonly firstSentAt;
-  /** Time of the last send of the newest bytes, if a node accepted them before this term; else null. */
+  /**
+   * Time of the last send of the newest bytes, if a node accepted them before this node acquired the lane; else null.
+   */
   readonly takenAt;
   readonly lostSightAt;
   private row;
-  /** When the transaction is next sent, looked up or repriced; changed only through `happened`. */
+  /** The schedule: when the transaction is next sent, looked up or repriced. Changed only through `happened`. */
   pace;
-  /** Obstacles of the transaction, shown to operators: why, and since when. */
+  /** Reasons why the transaction does not progress, each with its beginning; shown to operators. */
   readonly facts = new Map<FactCode, Fact>();
 
   constructor(known: Known, row: KeptTransaction, pace: TransactionPace) {
@@ -61,7 +66,10 @@ export class Tracked {
     this.pace = pace;
   }
 
-  /** Applies a planned or an acknowledged step to the row. No other code changes the row. */
+  /**
+   * Applies a state change to the row, when it is planned and again when the database has acknowledged it. No other
+   * code changes the row.
+   */
   stands<Step>(after: (row: KeptTransaction, step: Step) => KeptTransaction, step: Step): void {
     this.row = after(this.row, step);
   }
@@ -97,7 +105,10 @@ export class Tracked {
     return this.row.expected.details.lastError;
   }
 
-  /** True if an operator holds the transaction: none of its attempts is sent, signed or repriced automatically. */
+  /**
+   * True if an operator has put the transaction on hold: none of its attempts is sent, signed or repriced
+   * automatically.
+   */
   get held(): boolean {
     return this.row.expected.heldSince !== null;
   }
@@ -114,13 +125,13 @@ export type FactCode =
   | "FEE_CEILING_REACHED"
   /** A policy does not allow the transaction to cost more. */
   | "POLICY_LIMIT_REACHED"
-  /** The maximum number of payloads is signed; the transaction is still tracked and sent. */
+  /** The maximum number of payloads is signed, so no further one is; the existing ones are still sent and looked up. */
   | "MAX_ATTEMPTS_REACHED"
   /** The transaction's bytes cannot be signed again at another price. */
   | "CANNOT_RESIGN"
   /** A node accepted the transaction, it was resent as often as the settings allow, and no block contains it. */
   | "RESENT_OFTEN"
-  /** A nonce below this transaction's is held by no transaction. */
+  /** No transaction holds one of the nonces below this transaction's nonce. */
   | "NONCE_HOLE"
   /** The signer's balance cannot pay for the transaction. */
   | "INSUFFICIENT_FUNDS"
@@ -140,25 +151,25 @@ export interface Fact {
  */
 const REJECTIONS_FOR_GOOD = 2;
 
-/** True if no node will ever accept the transaction as it is: the hole policy may act on it. */
+/** True if no node will ever accept the transaction unchanged: the hole policy may act on it. */
 export function isRefusedForGood(tx: Tracked): boolean {
   return tx.acceptedOrdinal === null && tx.pace.rejections >= REJECTIONS_FOR_GOOD;
 }
 
 /**
- * True if an operator holds the transaction and has not requested its next send. A hold applies as soon as it is
- * planned, and until its end is durable.
+ * True if the transaction is put on hold by an operator, who has not requested its next send. A hold applies as soon as
+ * it is planned, and until its end is durable.
  */
 export function isHeldBack({ held, acknowledged, pace }: Tracked): boolean {
   return (held || acknowledged.heldSince !== null) && !pace.sendRequested;
 }
 
-/** True if the transaction is not held and is due to be sent, or due for a repricing decision. */
+/** True if the transaction is not on hold, and is to be sent or repriced now. */
 export function isDueAt(tx: Tracked, nowMs: number): boolean {
   return isSendDue(tx.pace, nowMs) && !isHeldBack(tx);
 }
 
-/** Records a fact about a transaction once; true if it is new. */
+/** Records a reason why a transaction does not progress; true if it was not recorded before. */
 export function establish(tx: Tracked, code: FactCode, fact: Fact): boolean {
   if (tx.facts.has(code)) return false;
   tx.facts.set(code, fact);
@@ -166,8 +177,8 @@ export function establish(tx: Tracked, code: FactCode, fact: Fact): boolean {
 }
 
 /**
- * Makes a tracked transaction that was just signed. The step that commits it, with the claim to send it, is not planned
- * yet.
+ * Makes the in-memory record of a transaction that was just signed. The commit that stores it and claims the right to
+ * send it is not planned yet.
  */
 export function signed(record: AllocatedRecord, { ordinal, rawTransaction }: SignedAttempt, now: Date): Tracked {
   const row = keptTransaction({ ...UNSIGNED, expiredAt: record.expired ?? null });
@@ -175,8 +186,9 @@ export function signed(record: AllocatedRecord, { ordinal, rawTransaction }: Sig
 }
 
 /**
- * Makes a tracked transaction from the database, for a new owner. Its receipt is looked up first. If no node is known
- * to have accepted its newest bytes, they are then sent; a node that already has them answers "already known".
+ * Makes the in-memory record of a transaction that a new owner loads from the database. Its receipt is looked up first.
+ * If no node is known to have accepted its newest bytes, they are then sent; a node that already has them answers
+ * "already known".
  */
 export function resumed(record: TrackedRecord): Tracked {
   const sendOrdinal = attemptToSend(record.attempts)?.ordinal ?? null;
@@ -185,7 +197,7 @@ export function resumed(record: TrackedRecord): Tracked {
   return new Tracked({ ...record, takenAt }, keptTransaction(rowOf(record)), pace);
 }
 
-/** The stored row of a loaded transaction; later steps are applied to it. */
+/** The stored row of a loaded transaction. State changes made later are applied to this row. */
 export function rowOf(record: TrackedRecord): TransactionRow {
   const { state, subState, attempts, receipt, submitAttempts, acceptedOrdinal, lastError } = record;
   const details = { receipt, submitAttempts, lastError };
@@ -221,7 +233,7 @@ export function keepPace(tx: Tracked, { nowMs, now }: { nowMs: number; now: Date
   happened(tx, takenBefore, afterInterval(nowMs, everyMs === null ? null : Math.max(0, everyMs - ageMs)));
 }
 
-/** Makes a tracked object for a transaction that is not signed yet, for a step other than signing. */
+/** Makes an in-memory record of a transaction that is not signed yet, for a state change other than signing. */
 export function queued(
   record: Pick<AllocatedRecord, "txId" | "nonce" | "requestId" | "createdAt" | "validUntil">,
 ): Tracked {

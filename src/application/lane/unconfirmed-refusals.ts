@@ -23,9 +23,9 @@ export class UnconfirmedRefusals {
   }
 
   /**
-   * Intents that are not checked at this block, because they are due at a later block or others have waited longer. A
-   * check queries every endpoint and delays the rows behind it, so a full page of such intents would block the lane's
-   * newer rows for ever.
+   * Intents that are not checked at this block, because they are due at a later block or because others have waited
+   * longer. A check queries every endpoint and delays the rows behind it. So a full page of such intents, all checked
+   * at every block, would block the lane's newer rows for ever.
    */
   restingAt(block: number): readonly number[] {
     const due = [...this.byIntake].filter(([, { nextBlock }]) => nextBlock <= block);
@@ -42,7 +42,7 @@ export class UnconfirmedRefusals {
     this.byIntake.delete(intakeId);
   }
 
-  /** Forgets intents that have ended or are held: no answer of an endpoint is needed for them any more. */
+  /** Forgets intents that have ended or are put on hold: no endpoint's answer is needed for them any more. */
   fold(changes: readonly Change[]): void {
     for (const change of changes) {
       if (change.kind === "aliased") this.forget(change.intakeId);

@@ -1,8 +1,8 @@
 /**
- * Work when the chain's head moves. The follower polls the head at its own interval, and each change starts a pass. A
- * pass works on one immutable view: withdraw transactions that left the chain, match receipts, look for stale ones,
- * decide finality. A slow pass delays only itself: meanwhile the follower continues, and the buffer between them is
- * bounded.
+ * Work that follows a change of the chain's newest block. The newest block is polled at its own interval, and each
+ * change starts a pass over the lanes. A pass works on one immutable view of the chain: withdraw transactions that left
+ * the chain, match receipts, look for stale ones, decide finality. A slow pass does not delay the polls: the buffer
+ * between them is bounded.
  *
  * If a node accepts no future nonces, a lane can send its next transaction only after the next poll. So after such a
  * send up to four extra polls follow, at pauses that double. An idle chain gets no extra polls.
@@ -40,7 +40,7 @@ import {
 /** Number of parts into which the reconciliation interval is divided; each lane is reconciled in one of them. */
 const SPREAD = 64;
 /**
- * Number of checks for due reconciliations per part of the interval. They are not checked with every new block, because
+ * Number of checks for due reconciliations per part of the interval. Not every new block triggers a check, because
  * there may be twenty blocks a second.
  */
 const LOOKS_PER_PART = 4;
@@ -57,12 +57,12 @@ export class ChainLoop {
   private readonly reconciling;
   private following: Promise<void> | null = null;
   private unfetched: readonly Block[] = [];
-  /** Monotonic time of the next check for due reconciliations. */
+  /** Monotonic time of the next check for lanes that are due to be compared with the chain. */
   private reconcileLookAtMs = 0;
-  /** Fraction of the poll interval after which the head is polled next; 1 means at its end, as usual. */
+  /** Fraction of the poll interval after which the chain is polled next; 1 means after a whole interval, as usual. */
   private share = 1;
   private waking = new AbortController();
-  /** True if a hint reported a new head. */
+  /** True if a hint from another node reported a new block. */
   private hinted = false;
   private hintAgainAtMs = 0;
 
@@ -86,7 +86,10 @@ export class ChainLoop {
     this.following = this.follow();
   }
 
-  /** Starts a pass: a lane was resumed, or a response requires a receipt check. */
+  /**
+   * Processes the lanes without waiting for a new block, because a lane was resumed or a response requires a receipt
+   * check.
+   */
   kick(): void {
     this.pass.kick();
   }
@@ -109,8 +112,8 @@ export class ChainLoop {
   }
 
   /**
-   * Waits for the next regular poll of the head; polls earlier on request, and then starts a pass only if the head
-   * changed.
+   * Waits until the next regular poll for a new block. Polls earlier if requested; such an early poll starts a pass
+   * over the lanes only if the newest block changed.
    */
   private async untilNextPoll() {
     const { clock } = this.ports;
@@ -143,7 +146,7 @@ export class ChainLoop {
     this.waking.abort();
   }
 
-  /** Polls the head. True if the canonical chain changed. */
+  /** Polls the chain's newest block. True if the canonical chain changed. */
   private async look() {
     const { chainId } = this.context.chain;
     try {
@@ -174,10 +177,7 @@ export class ChainLoop {
     await context.endingFailures(() => this.passOverTrusted(all));
   }
 
-  /**
-   * Runs a pass over the lanes for which the chain's identity is certain. Returns false if it is uncertain for some
-   * lanes.
-   */
+  /** Processes all lanes for which the chain's identity is certain. Returns false if it is uncertain for some lanes. */
   private async passOverTrusted(all: readonly OwnedLane[]) {
     const { context, ports } = this;
     const lanes = await trustedLanes(ports, context, all);
@@ -187,7 +187,8 @@ export class ChainLoop {
         lanes.filter((lane) => lane.isOnChain),
       );
     } finally {
-      // Wake the lanes even if the pass failed half-way: mined transactions have freed places in the in-flight window.
+      // Wake the lanes even if the pass failed half-way: transactions that it found mined have freed places in the
+      // in-flight window.
       await fewAtATime(
         ports.clock,
         lanes.filter((lane) => lane.hasWork),
@@ -214,10 +215,10 @@ export class ChainLoop {
         () => searchGrayZone(ports, context, lane),
       ),
     );
-    // Recorded for display only; no decision reads the confirmations.
+    // Stored for display only: no decision depends on these confirmations.
     await quietly(recordConfirmations(ports, context, lanes)).catch((error: unknown) => this.reportFailure(error));
-    // If it is unknown which of a lane's transactions a reorg removed, nothing on the lane becomes final, and its
-    // settled transactions stay under the reorg check.
+    // For some lanes it is unknown which transactions a reorg removed. On those lanes nothing becomes final, and
+    // settled transactions are still checked for reorgs.
     const sure = lanes.filter((lane) => !unsure.has(lane));
     const pass = await openPass(context, sure);
     const deciding = sure.filter((lane) => mayDecide(pass, lane));
@@ -249,15 +250,18 @@ export class ChainLoop {
     }
   }
 
-  /** Blocks to fetch receipts for: new ones first, then those that failed before and are still canonical. */
+  /**
+   * Blocks to fetch receipts for: the new ones first, then those for which fetching failed before. Only canonical ones
+   * are returned.
+   */
   private blocksToFetch(changes: readonly HeadChange[]): readonly Block[] {
     const added = changes.flatMap((change) => change.added);
     return [...added, ...this.unfetched].filter((block) => this.context.follower.window.contains(block));
   }
 
   /**
-   * Runs the work for each lane independently; returns the lanes that failed. If the chain does not answer, no lane is
-   * dropped: the next pass repeats the request.
+   * Runs the work for each lane independently; returns the lanes for which it failed. If the chain does not answer, no
+   * lane is dropped: the work is repeated next time.
    */
   private async forEachLane(
     lanes: readonly OwnedLane[],
@@ -293,8 +297,8 @@ export function backlogOf(loops: readonly ChainLoop[]): number {
 }
 
 /**
- * Time of the next turn of one part of the reconciliation interval. It depends only on the clock, so it is the same for
- * all lanes of the part, whenever each was acquired.
+ * Next time at which the lanes of one part of the reconciliation interval are due. It depends only on the clock, so it
+ * is the same for all lanes of the part, whenever each was acquired.
  */
 function turnAfter(nowMs: number, intervalMs: number, part: number) {
   const begunMs = nowMs - (nowMs % intervalMs);

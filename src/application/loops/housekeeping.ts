@@ -39,13 +39,13 @@ export interface Household {
 }
 
 /**
- * A round starts after a thousandth of the retention age, or after a minute if that is sooner: rows that stay slightly
- * too long do no harm.
+ * Interval between two rounds: a thousandth of the retention, but at most a minute. Rows that stay slightly too long do
+ * no harm.
  */
 const ROUNDS_WITHIN_AGE = 1_000;
 const LONGEST_ROUND_MS = 60_000;
 const LANES_AT_ONCE = 200;
-/** Maximum number of lanes in a batch: their creates wait while it is deleted. */
+/** Maximum number of lanes in one batch of deletions: creates of these lanes wait until the batch is done. */
 const LANES_OF_A_BATCH = 8;
 const ROWS_OF_A_BATCH = 100;
 const BATCHES_OF_A_HOLD = 10;

@@ -41,7 +41,10 @@ interface CoreEvents {
   /** Called if the intake table may have rows. */
   onIntake(): void;
   onResumed(lane: OwnedLane, context: ChainContext): void;
-  /** True if requests of callers are waiting to be read: then collected creates are sent on sooner. */
+  /**
+   * True if requests of callers are waiting to be read. Then the creates collected so far are sent to the database
+   * sooner.
+   */
   callersWait(): boolean;
 }
 
@@ -93,7 +96,7 @@ export function coreOf(given: NodePorts, settings: NodeSettings, events: CoreEve
   const { kills } = cluster;
   const onResumed = (lane: OwnedLane) => events.onResumed(lane, chains.get(lane.lane.chainId) as ChainContext);
   const lanes: Lanes = new Lanes({ ...ports, lease, writer, chains, placement: cluster, kills, onResumed });
-  // All ports of work on lanes.
+  // All ports that work on lanes needs.
   const work = {
     ...ports,
     signer: cluster.keys.signer,
@@ -112,8 +115,8 @@ export function coreOf(given: NodePorts, settings: NodeSettings, events: CoreEve
 }
 
 /**
- * Follows the policy document in force: the signing process re-checks transactions against it. Operators are alerted if
- * this node cannot read it, or has a different policy file.
+ * Reads the policy document whenever it changes: the signing process re-checks transactions against it. Operators are
+ * alerted if this node cannot read it, or has a different policy file.
  */
 
 interface FollowPorts extends Pick<Ports, "telemetry" | "signer"> {
@@ -148,7 +151,7 @@ function differing({ version, policies }: PolicyInForce, own: Policies | null) {
   return `the policies of this node's file or configuration are not used: version ${version} of the document in the database is in force, and says something else`;
 }
 
-/** Creates stage 1 from its ports. */
+/** Creates the object for stage 1 (create) from its ports. */
 export function openCreates({ work, lanes, cluster, settings }: NodeCore, reception: CreatePorts["reception"]) {
   const { codec, entropy, clock, store, chains } = work;
   const { router, forwardCreates, pendingCreates, kills } = cluster;
@@ -193,7 +196,7 @@ interface TakeWaitingParts {
   readonly cluster: { readonly dequeue: Pick<Dequeue, "look"> };
 }
 
-/** Takes up intents and waiting requests for this node's lanes. An idle node sends the database one query a second. */
+/** Processes intents and waiting requests for this node's lanes. An idle node sends the database one query a second. */
 export async function takeWaiting({ store, lanes, intakes, cluster }: TakeWaitingParts): Promise<void> {
   const waits = await store.whatWaits();
   if (waits.intents) await intakes.look(() => lanes.all().filter((lane) => !lane.heldByHistory));

@@ -54,7 +54,7 @@ export class FencepostNode {
   private readonly balancing;
   /** Compares lanes with the chain after a restore or failover of the database. */
   private readonly reconciling;
-  /** Takes up intents and requests that other processes left for this node's lanes. */
+  /** Processes intents and requests that other processes have enqueued for this node's lanes. */
   private readonly taking;
   private readonly intakes;
   /** Looks for stuck transactions, and calls the hook. */
@@ -83,8 +83,8 @@ export class FencepostNode {
     this.core = core;
     const { ports, work, chains, lanes, lease, cluster } = core;
     const { clock, telemetry } = ports;
-    // Tolerates an unavailable database, because the next beat tries again. If its history changed, the lease starts
-    // over at once.
+    // Ignores that the database is unavailable, because the next beat tries again. If the database's history changed,
+    // the lease starts over at once.
     const tolerant = (error: unknown) => {
       if (error instanceof HistoryChanged) lease.historyChanged(error);
     };
@@ -127,7 +127,7 @@ export class FencepostNode {
     await first(async () => cluster.learn(await ports.store.instances()));
     await first(() => seedPolicies({ ...ports, nodeId: settings.nodeId }));
     for (const loop of this.loops) loop.start();
-    // If this claim fails, the beat repeats it.
+    // If claiming the lanes fails here, the regular beat repeats it.
     await this.claiming.now();
     ports.wakeUps.listen((wakeUp) => this.wake(wakeUp));
     // Notify the other nodes: a node that was alone until now can share its lanes with this one.
@@ -154,15 +154,15 @@ export class FencepostNode {
     else while (this.reception.underWay > 0 && clock.monotonicMs() < deadlineMs) await clock.sleep(10);
     lanes.close(DRAINING);
     lanes.dropAll(DRAINING, "putOff");
-    // Each step has its own time limit. Open writes end first, then the lease, so that the lanes are free before the
-    // work on the chain is waited for.
+    // Each part of the shutdown has its own time limit. Open writes end first, then the lease, so that the lanes are
+    // free before this node waits for its work on the chain.
     await bounded(clock, writer.idle(), deadlineMs + GRACE_MS);
     await bounded(clock, lease.stop(), deadlineMs + 2 * GRACE_MS);
     ports.wakeUps.notify("lanes");
     await bounded(clock, this.stopWork(), deadlineMs + 3 * GRACE_MS);
   }
 
-  /** Stops without releasing anything: to the other nodes it looks like a crash. */
+  /** Stops without releasing anything, so that the other nodes see a crash. */
   async abandon(): Promise<void> {
     this.drain();
     this.core.lanes.close("abandoned");
@@ -179,7 +179,7 @@ export class FencepostNode {
     this.core.ports.clock.after(INTAKE_HINT_MS, this.core.intakeWritten);
   }
 
-  /** Metrics that only this process's memory has. */
+  /** Metrics whose values exist only in this process's memory. */
   gauges() {
     const { ports, writer } = this.core;
     const lanes = this.core.lanes.all();
@@ -198,7 +198,7 @@ export class FencepostNode {
     };
   }
 
-  /** Stream of blocks of one chain that are past a depth: ascending, each height once. */
+  /** Stream of one chain's blocks that have enough blocks above them: in ascending order, each height once. */
   blocks(chainId: number, options: StableBlocksOptions): AsyncGenerator<Block, void, undefined> {
     return stableBlocks(this.core.ports, askedFor(this.core.chains, chainId), options);
   }
@@ -207,7 +207,7 @@ export class FencepostNode {
     return this.core.cluster.kills;
   }
 
-  /** Operators' actions on a lane, for any owner. */
+  /** Operators' actions on lanes, forwarded to the lane's owner if that is another node. */
   get actions() {
     return this.core.cluster.actions;
   }
@@ -217,10 +217,10 @@ export class FencepostNode {
     return this.core.settlingIn;
   }
 
-  /** Creates from callers or from another node. */
+  /** Makes creates that come from callers or from another node. */
   readonly create: Creates["create"] = (asked, inlet) => this.creates.create(asked, inlet);
 
-  /** Creates a resumed lane's activities, all idle. */
+  /** Creates the activities of a lane that this node has just loaded; all are idle at first. */
   private beginWork(context: ChainContext, lane: OwnedLane) {
     const { work } = this.core;
     const failed = (error: unknown) => lane.term.readAgain(String(error));

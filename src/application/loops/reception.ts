@@ -21,7 +21,7 @@ export class Reception {
   /** Number of creates that are not answered yet: a node that shuts down waits for them. */
   underWay = 0;
   draining = false;
-  /** Number of callers whose requests were not read yet. */
+  /** Number of callers that have sent requests which this node has not read yet. */
   waiting = 0;
 
   constructor(ports: ReceptionPorts) {
@@ -43,14 +43,14 @@ export class Reception {
     return forwards && peers > 0;
   }
 
-  /** The refusal of a create if this node shuts down and no other node can accept its creates; else null. */
+  /** The error for a create while this node shuts down and no other node can accept its creates; null otherwise. */
   turnedAway(): FencepostError | null {
     return this.draining && !this.isTakenElsewhere ? unavailable(DRAINING) : null;
   }
 
   /**
-   * Whether creates are admitted right now. They are also admitted if this node cannot act but other nodes are live,
-   * because those accept them.
+   * Whether creates are admitted right now. They are also admitted if this node cannot act itself but other nodes are
+   * live, which then accept them.
    */
   admittance(): Admittance {
     const { admission, lease, cluster, wakefulness } = this.ports;
@@ -132,7 +132,7 @@ export class Wakefulness {
     this.lastBeatMs = nowMs;
   }
 
-  /** Stops the measurement: no more beats follow, so none is late. */
+  /** Stops the measurement: no more beats follow, so a missing beat must not count as late. */
   rest(): void {
     this.lastBeatMs = null;
   }
@@ -155,7 +155,7 @@ export class Wakefulness {
   }
 }
 
-/** Wraps the API: if a refusal is caused by a pause of this process, the refusal mentions the pause. */
+/** Wraps the API: if this process was paused and therefore refuses a request, the error mentions the pause. */
 export function reportingPauses(api: FencepostApi, wakefulness: Pick<Wakefulness, "pausedMs">): FencepostApi {
   const report = (result: unknown): unknown => {
     if (!(result instanceof DatabaseSilent || result instanceof LeaseLapsed)) return result;
@@ -182,8 +182,8 @@ export function reportingPauses(api: FencepostApi, wakefulness: Pick<Wakefulness
 export type Admittance =
   | { readonly kind: "open" }
   /**
-   * Creates will be admitted in a moment: a caller that can wait need not retry. `refusal`: the error for a caller that
-   * has waited long enough.
+   * The node will admit creates in a moment, so a caller that can wait need not retry. `refusal`: the error for a
+   * caller that has waited long enough.
    */
   | { readonly kind: "soon"; readonly refusal: () => FencepostError }
   | { readonly kind: "closed"; readonly refusal: () => FencepostError };

@@ -1,6 +1,7 @@
 /**
- * Checks every lane for stuck transactions: one is too old, above all the lowest open one; too many are not mined;
- * payloads are refused or were signed too often. Raises an alert while that lasts, and calls the hook for a decision.
+ * Checks every lane for stuck transactions. A lane has a problem if a transaction is too old (above all its lowest open
+ * one), if too many are not mined, or if a payload was refused or signed too often. Raises an alert while the problem
+ * lasts, and calls the hook for a decision.
  */
 
 import { Growth } from "../../domain/pace/growth.ts";
@@ -74,7 +75,7 @@ export class StuckWatch {
     // An operator or the node has suspended the lane, which is a decision already: do not call the hook.
     if (lane.suspended) return [];
     const first = measures.find(({ lasts }) => lasts);
-    // Do not call the hook for a lowest open transaction that an operator holds: the hold is a decision, too.
+    // Do not call the hook for a lowest open transaction that an operator has put on hold: that is a decision already.
     const isAsked = head !== undefined && first !== undefined && !head.held;
     const ofHead = isAsked ? [{ lane, context, tx: head, trigger: first.trigger }] : [];
     return [...singles(lane, context), ...ofHead];
@@ -111,7 +112,7 @@ export class StuckWatch {
   }
 }
 
-/** Problems of single transactions, at any position in the lane. */
+/** Problems of single transactions, whether or not they are the lane's lowest open one. */
 function singles(lane: OwnedLane, context: ChainContext): readonly Question[] {
   const { maxAttempts } = context.settings;
   return [...lane.unmined.values()].flatMap((tx): readonly Question[] => {
@@ -142,7 +143,7 @@ function seconds(ms: number) {
 }
 
 /**
- * Raises alerts about the node as a whole: repeated fenced writes; repeated sends of one payload (both counted from
+ * Raises alerts about the node as a whole: repeated fenced writes and repeated sends of one payload (both counted from
  * telemetry); blocks that arrive faster than their receipts are fetched; a chain without an answering endpoint or
  * without new blocks.
  */

@@ -1,9 +1,9 @@
 /**
- * The loop that keeps a lane moving. A transaction that was accepted and is not mined a resubmit interval later is
- * resent unchanged, or signed again for more. The lane's lowest open transaction (its head) comes first, because all
- * others wait for it. Only transactions that the chain could mine next are repriced. A head that is not mined in time
- * is reported as STUCK. If two endpoints differ about the fee market, transactions that new blocks left out are
- * repriced sooner.
+ * The loop that maintains a lane's sent transactions. If a node accepted a transaction but it is not mined a resubmit
+ * interval later, it is resent unchanged, or signed again at a higher price. The lane's lowest open transaction (its
+ * head) comes first, because all others wait for it. Only transactions that the chain could mine next are repriced. A
+ * head that is not mined in time is reported as STUCK. If two endpoints differ about the fee market, transactions that
+ * new blocks left out are repriced sooner.
  *
  * After a takeover, ages come from the database, so that waiting times do not start anew.
  */
@@ -47,8 +47,7 @@ export function tend(ports: LanePorts, context: ChainContext, lane: OwnedLane): 
   const due = lane.toJudge(ports.clock.monotonicMs());
   if (due.length === 0) return judgeHead(ports, context, lane, head);
   return judgeAll(ports, context, lane, due).then(async () => {
-    // Check the lane's lowest open transaction once more: if it was repaired meanwhile, it gets the full stuck timeout
-    // again.
+    // Check the lane's lowest open transaction again: if it was repaired meanwhile, its stuck timeout starts anew.
     const now = watchHead(ports, lane);
     if (now?.nonce === head.nonce) await judgeHead(ports, context, lane, now);
   });
@@ -60,7 +59,7 @@ export function tend(ports: LanePorts, context: ChainContext, lane: OwnedLane): 
  */
 function watchHead({ clock }: LanePorts, lane: OwnedLane): HeadOfLine | null {
   const tx = lane.unmined.get(lane.headOfLine() ?? -1);
-  // If the lane's lowest open transaction is released from a hold or from STUCK, it gets the full stuck timeout again.
+  // If the lane's lowest open transaction was on hold or STUCK and is released, it gets the full stuck timeout again.
   const stuck = tx?.status.state === "STUCK" || tx?.held === true;
   const seen = tx && { nonce: tx.nonce, stuck, ageMs: ageBefore(clock, tx), sends: tx.submitAttempts };
   happened(lane, headSeen, seen ?? null, clock.monotonicMs());
@@ -80,17 +79,17 @@ async function judgeAll(ports: LanePorts, context: ChainContext, lane: OwnedLane
   for (const tx of due) {
     if (tx.receipt !== null || tx.pace.inHand) continue;
     const result = executable.has(tx.nonce) ? await repriceIfBelow({ ports, context, lane, tx }) : "kept";
-    // If the transaction was not signed again, its current bytes are due to be resent at once, under a claim of their
-    // own.
+    // If a transaction was not signed again, its current bytes are resent at once, after a new claim (the stored right
+    // to send) was committed.
     if (result !== "signed" && !tx.pace.inHand) happened(tx, judged);
   }
   lane.broadcasting?.kick();
 }
 
 /**
- * Reprices early while two endpoints differ about the fee market. The lower market's price is offered first, and may be
- * false. So transactions that new blocks left out do not wait for the resubmit interval. If the endpoints agree,
- * nothing is signed or sent here.
+ * Reprices early while two endpoints differ about the fee market. Transactions first pay the lower market's price,
+ * which may be false. So transactions that new blocks left out do not wait for the resubmit interval. If the endpoints
+ * agree, nothing is signed or sent here.
  */
 function climb(ports: LanePorts, context: ChainContext, lane: OwnedLane) {
   if (context.chain.endpoints < 2 || context.settings.repricing === null || lane.held) return null;
@@ -115,7 +114,10 @@ async function climbEach(ports: LanePorts, context: ChainContext, lane: OwnedLan
 
 const NONE: ReadonlySet<number> = new Set();
 
-/** The nonces that the chain could mine next: consecutive ones from the mined count on. */
+/**
+ * The nonces that the chain could mine next: our unmined transactions at consecutive nonces, from the chain's mined
+ * count on.
+ */
 async function executableOf({ counts, settings }: ChainContext, lane: OwnedLane): Promise<ReadonlySet<number>> {
   const nonces = new Set<number>();
   let { count: next } = await counts.mined(lane.lane.signer, { atMostMs: settings.pollIntervalMs });
@@ -125,7 +127,7 @@ async function executableOf({ counts, settings }: ChainContext, lane: OwnedLane)
   return nonces;
 }
 
-/** Marks transactions that a node accepted and no block included in time. */
+/** Marks transactions as stale that a node accepted but no block included in time. */
 async function markStale(ports: LanePorts, lane: OwnedLane, due: readonly Tracked[]) {
   const stale = due.filter(
     ({ status, pace: { answer }, receipt }) =>
@@ -157,7 +159,8 @@ function judgeHead(ports: LanePorts, { settings }: ChainContext, lane: OwnedLane
   const lookMs = Math.min(settings.resubmitIntervalMs ?? LEAST_LOOK_MS, settings.stuckAfterMs);
   const isResent = tx !== undefined && isResentOften(settings, head, tx);
   if (!isResent) tx?.facts.delete("RESENT_OFTEN");
-  // A head that was resent often enough is reported at any age, but only if a recent check shows that it is not mined.
+  // A lowest open transaction that was resent often enough is reported at any age, but only if a recent check shows
+  // that it is not mined.
   const ripeMs = isResent ? nowMs - lookMs : head.sinceMs + settings.stuckAfterMs;
   const dueMs = Math.max(ripeMs, head.seenMs + lookMs);
   if (tx === undefined || !mayStick(tx) || nowMs < dueMs) return null;

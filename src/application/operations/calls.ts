@@ -54,7 +54,10 @@ export function wrapped<Calls extends object>(calls: Calls, wrap: (call: Call) =
   return Object.fromEntries(all) as Calls;
 }
 
-/** Wraps a read: if it fails, nothing has changed, so the error only reports that the database does not answer. */
+/**
+ * Wraps a read-only call: if it fails, the error reports only that the database does not answer, because a read changes
+ * nothing.
+ */
 function reading(call: Call): Call {
   return (...given) => orDatabaseSilent(call(...given), null);
 }

@@ -12,21 +12,24 @@ import { firstHashes } from "../queries/first-hashes.ts";
 
 export interface JsonRpcPorts extends Pick<CallPorts, "clock" | "codec" | "entropy" | "store" | "chains"> {
   /**
-   * True if no kill concerns this signer. True only if this node reaches a peer or the database, because otherwise it
-   * could have missed a kill.
+   * True if no kill applies to this signer. False if this node reaches neither another node nor the database, because
+   * it could have missed a kill.
    */
   readonly isFree: (signer: Address) => boolean;
 }
 
 export function createJsonRpc(ports: JsonRpcPorts) {
   return {
-    /** Assigns ids for `createNamed`. */
+    /** Generates transaction ids for `createNamed`, whose creates get their ids in advance. */
     newIds: async (count: number) => Array.from({ length: count }, () => ports.entropy.uuid()),
-    /** The hash of the transaction's first attempt, once that is stored; null if it is not stored in time, or never. */
+    /**
+     * The hash of the transaction's first attempt, as soon as that attempt is stored; null if it is not stored in time,
+     * or never.
+     */
     firstHash: firstHashes(ports),
     /**
-     * The bytes of one of our attempts, also of a replaced one, in JSON-RPC's form of a pending transaction; null if
-     * the hash is unknown.
+     * The bytes of one of our attempts, even if another attempt has replaced it, in JSON-RPC's form of a pending
+     * transaction; null if the hash is unknown.
      */
     signedAs: (chainId: number, txHash: Hash) => signedAs(ports, chainId, txHash),
     /** Passes a request on to one of the chain's endpoints. UNKNOWN_CHAIN if this node does not serve the chain. */
@@ -56,8 +59,8 @@ async function answered<T>(asking: Promise<T>) {
 }
 
 /**
- * Also finds an attempt that another has replaced. From it, a caller that waits for the old hash gets the nonce, and by
- * the nonce finds the replacement.
+ * Also finds an attempt that another has replaced. A caller that waits for the old hash then sees the transaction's
+ * nonce, and can find the replacement by that nonce.
  */
 async function signedAs({ store, codec }: JsonRpcPorts, chainId: number, txHash: Hash) {
   const [found] = await store.transactions({ chainId, txHash, order: "newest", limit: 1 });

@@ -31,15 +31,15 @@ export const actOnLane: Operation<CallPorts, LaneActionRequest, Asked, void, rea
     const lane = { chainId: parseChainId([...ports.chains.keys()], chainId), signer };
     return { lane, action: received.action, actor: received.actor, ...instruction };
   },
-  // Add the chain to the forwarded body. This node may have only one chain, so that the caller need not name it, but
-  // the owner's node may have several.
+  // Add the chain id to the body before it is forwarded. The caller may omit it because this node has only one chain,
+  // but the owner's node may have several.
   travels: (sent, { lane }) => ({ ...sent, request: { ...(sent.request as object), chainId: lane.chainId } }),
   isDone: (ports, { lane, actionKey }) => wasCarriedOut(ports, lane, actionKey),
   repeatable: ({ actionKey }) => actionKey !== undefined,
   async perform(ports, lane, asked) {
     await ACTIONS[asked.action](ports, lane, asked);
-    // If the idempotency key was already used, the write under the lane's lock did nothing. This call throws if the key
-    // was used for another action.
+    // If the idempotency key was already used, the write under the lane's lock did nothing. Throws if the key was used
+    // for another action.
     await wasCarriedOut(ports, lane.lane, asked.actionKey);
   },
   answer: async (ports, { lane }) =>
@@ -76,13 +76,13 @@ function decisionOf({ action, actor, reason, actionKey }: Asked): LaneDecision {
   return defined({ action, actor, reason, actionKey });
 }
 
-/** How many times the count of a lagging endpoint is requested, a poll interval apart. */
+/** How often a lagging endpoint's transaction count is requested again, a poll interval apart. */
 const LOOKS = 4;
 
 /**
- * Lowers a cursor that a false count, since disproved, pushed too high: to the given nonce, or as far as possible.
- * Never below the chain's mined or pending count, and never below a nonce that may have been sent. The lane is reloaded
- * afterwards, because its knowledge of the chain came from the false count.
+ * Lowers a lane's next nonce that a false count pushed too high: to the given nonce, or as far as possible. Never below
+ * the chain's mined or pending count, and never below a nonce that may have been sent. The lane is reloaded afterwards,
+ * because its knowledge of the chain came from the false count.
  */
 async function realign(ports: CallPorts, lane: OwnedLane, task: Asked) {
   if (lane.pace.doubt !== NO_DOUBT) {
@@ -99,8 +99,8 @@ async function realign(ports: CallPorts, lane: OwnedLane, task: Asked) {
 }
 
 /**
- * Error for an unknown outcome. It is used even if nothing can have been done, because the signer's page shows the
- * outcome, and reading it is always safe.
+ * Error for an action whose outcome is unknown. It is thrown even if the action cannot have been done: the caller can
+ * always read the outcome on the signer's page.
  */
 function unsaid(cause: unknown) {
   return outcomeUnknown("the database did not say whether this was done; look at the signer before repeating it", {

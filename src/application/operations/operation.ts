@@ -12,11 +12,13 @@ export interface Operation<Ports, Body, Asked extends { readonly lane: Lane }, D
    * name of the caller's API key.
    */
   laneOf(ports: Ports, body: Body, owner: string | null): Asked | Promise<Asked>;
-  /** Changes the body before it is forwarded to the owner's node, if the two nodes would read it differently. */
+  /**
+   * Completes the body before it is forwarded, if the owner's node would otherwise read it differently from this node.
+   */
   travels?(body: Body, asked: Asked): Body;
   /**
-   * True if the operation was already done under its idempotency key: then it is not requested again. Throws if the key
-   * belongs to another action.
+   * True if the operation was already done under its idempotency key. Then it is not sent to the owner again. Throws if
+   * the key belongs to another action.
    */
   isDone?(ports: Ports, asked: Asked): Promise<boolean>;
   /**
@@ -26,7 +28,10 @@ export interface Operation<Ports, Body, Asked extends { readonly lane: Lane }, D
   repeatable?(asked: Asked): boolean;
   /** Runs on the owner, under its fence. The result must be serializable as JSON, because it may be forwarded. */
   perform(ports: Ports, lane: OwnedLane, asked: Asked): Promise<Done>;
-  /** Reads the response on the node that the caller called. If absent, the response is the result of `perform`. */
+  /**
+   * Reads the caller's response, on the node that received the call. If absent, the response is the result of
+   * `perform`.
+   */
   answer?(ports: Ports, asked: Asked, done: Done): Answer | Promise<Answer>;
 }
 

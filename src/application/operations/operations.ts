@@ -64,8 +64,8 @@ export function createOperations(ports: OperationPorts) {
   };
   const transactionAction = offer("act", act);
   const laneAction = offer("actOnLane", actOnLane);
-  // Actions with an idempotency key have separate names: an owner of an older release would carry out the action
-  // without storing the key.
+  // Actions that have an idempotency key are forwarded under separate names. Under the usual name, an owner of an older
+  // release would carry out the action without storing the key.
   const transactionActionOnce = offer("actOnce", act);
   const laneActionOnce = offer("actOnLaneOnce", actOnLane);
   const signed = offer("submitSigned", submitSigned);

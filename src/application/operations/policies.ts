@@ -93,8 +93,8 @@ export async function seedPolicies(ports: ChangePorts & { readonly policies?: Po
 }
 
 /**
- * Prepares the request like a create, so that it is priced like one. Then checks it against the policies and the
- * amounts used so far.
+ * Prepares the request and computes its price as for a create. Then checks it against the policies and the amounts used
+ * so far.
  */
 const check = async (
   { limits, intents, chains }: PolicyPorts,

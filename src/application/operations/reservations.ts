@@ -80,8 +80,8 @@ type Given = Pick<Reserved, "outcome"> & Pick<Reservation, "reservationId">;
 
 const reserveNonce: Operation<ReservationPorts, ReserveRequest, ReserveIntent, Given, Reserved> = {
   laneOf: (ports, request, owner) => parseReserve(ports.intents, request, owner),
-  // Add the chain to the forwarded body. This node may have only one chain, so that the caller need not name it, but
-  // the owner's node may have several.
+  // Add the chain id to the body before it is forwarded. The caller may omit it because this node has only one chain,
+  // but the owner's node may have several.
   travels: (request, { lane }) => ({ ...request, chainId: lane.chainId }),
   repeatable: ({ requestId }) => requestId !== null,
   async perform(ports, lane, { requestId, owner, ttlMs }) {
@@ -89,7 +89,8 @@ const reserveNonce: Operation<ReservationPorts, ReserveRequest, ReserveIntent, G
     const { reservationTtlMs, maxReservations: most } = context.settings;
     const reservationId = ports.entropy.uuid();
     const wanted = { requestId, ttlMs: ttlMs ?? reservationTtlMs, reservationId, owner, most };
-    // If the lane was lost while the request waited, no nonce was used: the request is repeated under the next term.
+    // If this node lost the lane while the request waited, no nonce was used: the request is repeated once a node owns
+    // the lane again.
     const reserving = (owned: OwnedLane) => reserveOn(ports, context, owned, wanted);
     return given(await underNextTerm(ports.lanes, lane, reserving), wanted, context.settings);
   },
@@ -109,7 +110,7 @@ const releaseNonce: Operation<ReservationPorts, Named, Reservation, void, Reserv
     if (hole === null) return;
     await ports.failpoint("release.committed");
     report(ports, lane, { reservationId, nonce: hole.nonce, state: "RELEASED" });
-    // Wake signing: transactions with higher nonces may move down to the released one.
+    // Wake signing: transactions with higher nonces may move down to the released nonce.
     lane.signing?.kick();
   },
   answer: (ports, { reservationId }) => findReservation(ports, reservationId),
@@ -218,8 +219,8 @@ const submitReserved: Operation<
 };
 
 /**
- * Records the hash of a transaction that the caller sent itself. It is only tracked: there are no bytes to resend, and
- * its payload is unknown.
+ * Records the hash of a transaction that the caller sent itself. Only its receipt is looked up: there are no bytes to
+ * resend, and its payload is unknown.
  */
 const markUsed: Operation<ReservationPorts, Used, Reservation & { readonly txHash: Hash }, Created, Created> = {
   laneOf: async (ports, { reservationId, request }) => ({
@@ -268,21 +269,18 @@ async function settle(ports: ReservationPorts, owned: OwnedLane, use: Use): Prom
   const { reservationId, lane, nonce } = use.reservation;
   const reason = `${becomes === "SUBMITTED" ? "handed in" : "sent"} by the caller for reservation ${reservationId}`;
   const binding: Binding = { nonce, intent, attempt, reason, reservation: { reservationId, becomes } };
-  // The transaction gets no request id if another transaction has used it meanwhile.
+  // The transaction is stored without a request id if another transaction has used that id meanwhile.
   const { result, requestId } = await bindOn(ports, owned, binding);
   if (result !== "settled") throw overAlready(await findReservation(ports, reservationId));
   report(ports, owned, { reservationId, nonce, state: becomes });
   return { outcome: "created", txId: intent.txId, lane, requestId, nonce, state: "TRACKING" };
 }
 
-/**
- * Stores the transaction at its nonce. Throws if a policy forbids it, or if the lane waits to be compared with the
- * chain.
- */
+/** Stores a transaction at its nonce. Throws if a policy forbids it or the lane must first be compared to the chain. */
 export async function bindOn(ports: ReservationPorts, lane: OwnedLane, binding: Binding) {
   const bound = await bind(ports, lane, binding).catch((cause: unknown) => {
     if (!(cause instanceof BatchRefused)) throw storeFailure(lane, cause);
-    // Only the transaction's hash can be in conflict with a stored transaction.
+    // The database can have refused the row for one reason only: another stored transaction has this hash.
     throw new FencepostError("CONFLICT", `${binding.attempt.txHash} is the hash of another transaction`, { cause });
   });
   if (bound.forbidden !== undefined) throw forbiddenBy(bound.forbidden);
@@ -351,7 +349,7 @@ export const submitSigned: Operation<
     return { lane: { chainId, signer: decoded.signer }, owner, handedIn: { ...decoded, rawTransaction } };
   },
   travels: (request, { lane }) => ({ ...request, chainId: lane.chainId }),
-  // Repeatable: the same bytes always give the same transaction.
+  // This operation may be repeated: the same bytes always give the same transaction.
   repeatable: () => true,
   async perform(ports, owned, { lane, owner, handedIn }) {
     const context = ports.chains.get(lane.chainId) as ChainContext;
@@ -386,7 +384,10 @@ export async function orUnserved<T>(ports: ReservationPorts, request: SignedRequ
   }
 }
 
-/** The transaction at this nonce if it has the same bytes; null if there is none, or it belongs to another API key. */
+/**
+ * The transaction at this nonce if it has the same bytes; null if there is no such transaction, or if it belongs to
+ * another API key.
+ */
 async function heldAt({ store }: ReservationPorts, at: Lane, { txHash, unsigned }: HandedIn, asking: string | null) {
   const found = await store.transactionAt(at, unsigned.nonce);
   if (found === null || isAnothers(found.owner, asking)) return null;

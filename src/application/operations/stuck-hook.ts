@@ -36,7 +36,7 @@ export interface Consultation {
   readonly lane: OwnedLane;
   readonly context: ChainContext;
   readonly record: TransactionRecord;
-  /** The tracked transaction; null if it waits to be signed. */
+  /** The transaction as its owner has it in memory; null if it is not signed yet. */
   readonly tx: Tracked | null;
   readonly trigger: StuckTrigger;
   /** The operator's action, if an operator requested the decision. */
@@ -113,8 +113,8 @@ export class HookRunner {
     this.underWay.add(txId);
     try {
       const ruling = await this.decide(consultation);
-      // The decision is about the transaction that the hook was shown: if there is a new payload since then, the
-      // decision is void.
+      // The hook decided about the transaction as it was when the hook was called. If a new payload was signed since
+      // then, the decision is void.
       const isAsShown = tx === null || tx.attempts.length === record.attempts.length;
       const became = isAsShown
         ? await orMovedOn(lane.term.begin(() => this.carryOut(consultation, ruling)))
@@ -174,7 +174,8 @@ export class HookRunner {
     } catch (error) {
       if (error instanceof TermOver) throw error;
       this.report(lane, record, { action, result: "refused", reason: messageOf(error) });
-      // A decision that cannot be carried out is the hook's error, not that of the operator who requested it.
+      // A decision that cannot be carried out counts as an error of the hook, not of the operator who requested the
+      // call.
       throw error instanceof FencepostError && error.code === "INVALID_REQUEST" ? nothingDecided(error) : error;
     }
   }
@@ -189,7 +190,8 @@ export class HookRunner {
   }
 
   /**
-   * True if the last decision was `manual`: it holds until a person has acted, also after the lane changed its owner.
+   * True if the hook's last decision was `manual`. It applies until a person has acted, even after another node has
+   * taken over the lane.
    */
   private async isLeftToPeople(txId: string) {
     const decided = (await this.ports.store.history(txId)).filter(({ decision }) => decision !== undefined);
@@ -232,7 +234,10 @@ function nothingDecided(error: unknown) {
   return unavailable(`the stuck hook made no decision: ${messageOf(error)}`, error);
 }
 
-/** True if no alert is needed: the hook was called too often, or the transaction was mined while the hook decided. */
+/**
+ * True for an error that needs no alert: the hook was called too often, or the transaction was mined while the hook
+ * decided.
+ */
 function isNoFailure(error: unknown) {
   if (!(error instanceof FencepostError)) return false;
   return error.code === "QUEUE_FULL" || (error.code === "CONFLICT" && error.extras.txHash !== undefined);

@@ -41,7 +41,9 @@ interface Task extends Pick<Consultation, "lane" | "context" | "record" | "tx"> 
 
 type Result = "done" | "movedOn";
 
-/** Maximum number of retries while the transaction is being sent or its lane is reloaded; both end sooner than this. */
+/**
+ * Maximum number of retries while the transaction is being sent or its lane is reloaded; both normally end before that.
+ */
 const MOST_LOOKS = 40;
 const LOOK_AGAIN_MS = 50;
 
@@ -105,8 +107,8 @@ async function perform(ports: ActionPorts, lane: OwnedLane, asked: Asked) {
       // that node.
       owned = await ports.lanes.own(lane.lane);
     } catch (refusal) {
-      // The refusal shows that this node will not carry out the action. But the lane that it released may still commit
-      // a write that was under way.
+      // The refusal shows that this node will not carry out the action now. But a write that was under way when this
+      // node released the lane may still commit.
       const inDoubt = (error: unknown) => (owned.mayStillCommit ? new LeftInDoubt(error, { txId }) : error);
       const isDone = await isCarriedOut(ports, asked).catch((error) => Promise.reject(inDoubt(error)));
       if (isDone) return;
@@ -140,14 +142,14 @@ async function attempt(ports: ActionPorts, lane: OwnedLane, asked: Asked): Promi
   // Read the transaction again: it may have changed before this node owned the lane, or since the last try.
   const record = await lane.term.during(ports.store.transaction(txId));
   if (record === null) return "movedOn";
-  // Check this at the first try, too: the previous owner, or this node in an earlier term, may have carried out the
-  // action.
+  // Check this at the first try, too: the previous owner, or this node before it reloaded the lane, may have carried
+  // out the action.
   if (await lane.term.during(isCarriedOut(ports, asked))) return "done";
   const approval = await settleApproval(ports, lane, record, instruction);
   if (approval === "decided") return (await lane.term.during(isCarriedOut(ports, asked))) ? "done" : "movedOn";
   if (approval === "done" || action === "approve" || action === "reject") return "done";
   refuseSettled(record);
-  // Find the transaction by its own id: the requested id may be only an alias of it by now.
+  // Find the transaction by its own id: the id in the request may belong to an intent that became an alias of it.
   const tx = lane.find(record.txId);
   if (tx === null && record.state === "CREATED") throw conflict(txId, "has no nonce yet; repeat this in a moment");
   if (tx === null && record.state !== "ALLOCATED") return "movedOn";
@@ -189,7 +191,7 @@ async function changePayload(ports: ActionPorts, { lane, context, record, tx, in
   return changeTracked({ ports, context, lane, tx, change });
 }
 
-/** Sends the stored bytes now. A STUCK transaction is tracked normally again. */
+/** Sends the stored bytes now. A STUCK transaction returns to its normal state. */
 async function resubmit(ports: ActionPorts, { lane, tx, record, instruction }: Task): Promise<Result> {
   if (tx === null) throw conflict(record.txId, "is not signed yet: there is nothing to send again");
   refuseMined(tx);
@@ -219,7 +221,7 @@ async function resolve(ports: ActionPorts, { lane, context, record, tx, instruct
     const result = await ports.hook.consult({ lane, context, record, tx, trigger: "operator", by: instruction });
     return result === "movedOn" ? "movedOn" : "done";
   }
-  // If an operator decides that nothing is to be done, the transaction counts as handled: STUCK ends.
+  // If an operator decides that nothing is to be done, the transaction counts as handled and is no longer STUCK.
   const isSeenTo = verdict.action === "NOOP" && verdict.afterwards === undefined;
   const settledVerdict = isSeenTo ? { ...verdict, afterwards: "track" as const } : verdict;
   const result = await resolveStuck({ ports, context, lane, record, tx, verdict: settledVerdict, reason, decision });
@@ -264,8 +266,8 @@ const DECIDED: Readonly<Record<Decided | "expire", string>> = {
 
 /**
  * Result of an action on a transaction that may wait for approval. "decided": this decision, or another one with the
- * same effect, may be stored now; the caller looks it up. Null: the transaction does not wait for approval, and the
- * action is not about approval.
+ * same effect, may be stored by now; the caller looks it up. Null: the transaction does not wait for approval, and the
+ * action is neither an approval nor a rejection.
  */
 export async function settleApproval(
   ports: CallPorts,
@@ -294,14 +296,14 @@ export async function settleApproval(
 }
 
 /**
- * The intake row of an approved or held transaction: it may wait long for its nonce, and can be cancelled until it has
- * one.
+ * The intake row of a transaction without a nonce that is approved or put on hold. It may wait long for its nonce, and
+ * can be cancelled until then.
  */
 function callableOff({ approved, intakeId, heldSince }: TransactionRecord): { readonly intakeId: number } | undefined {
   return approved ?? (heldSince !== undefined && intakeId !== undefined ? { intakeId } : undefined);
 }
 
-/** A late decision succeeds if the stored one is the same; else it is refused. */
+/** A decision that comes after another one succeeds if the stored one is the same; otherwise it is refused. */
 async function refuseLate(
   { store }: CallPorts,
   lane: OwnedLane,
@@ -320,15 +322,15 @@ function isDecided({ event }: HistoryRecord) {
 }
 
 /**
- * Holds one transaction, but not its lane: it is not signed, resent, repriced or cancelled by its `validUntil` until it
- * is released. An operator's action on it meanwhile is carried out once. It keeps its nonce, and transactions with
- * higher nonces wait. Bytes that a node already has may still be mined, and are tracked as usual.
+ * Puts one transaction on hold, but not its lane: it is not signed, resent, repriced or cancelled by its `validUntil`
+ * until it is released. An operator's action on it meanwhile is carried out once. It keeps its nonce, and transactions
+ * with higher nonces wait. Bytes that a node already has may still be mined, and their receipt is looked up as usual.
  *
- * Reads: the transaction. Writes: who holds or releases it, and why; durable on its row. After a crash it is held or
- * not, as stored in the database, and every owner obeys that. Repeating the action has no further effect.
+ * Reads: the transaction. Writes: who put it on hold or released it, and why; durable on its row. After a crash it is
+ * on hold or not, as stored in the database, and every owner obeys that. Repeating the action has no further effect.
  */
 
-/** Holds or releases a transaction that has a nonce. */
+/** Puts a transaction that has a nonce on hold, or releases it. */
 export async function holdTransaction(ports: CallPorts, task: Task): Promise<"done"> {
   const { lane, record, tx } = task;
   const isHeld = tx === null ? record.heldSince !== undefined : tx.held;
@@ -343,19 +345,19 @@ async function holdTracked(
   { action, reason, decision }: Instruction,
 ): Promise<"done"> {
   const isSuspended = action === "suspend";
-  // Once planned, the hold is in memory: from here on no send of the transaction begins. If the commit fails, the lane
-  // is reloaded.
+  // Once the hold is planned, memory has it: from here on no send of the transaction begins. If the commit fails, the
+  // lane is reloaded.
   await commitPlanned(ports, lane, [plan(tx, isSuspended ? "hold" : "unhold", { reason, decision })]);
   if (isSuspended) return "done";
-  // On release, work that became due during the hold is due now.
+  // When the hold ends, work whose time came during the hold is done at once.
   noteTime(lane, tx, ports.clock);
   lane.kick();
   return "done";
 }
 
 /**
- * Holds or releases a transaction that is not signed. Nothing is signed before the change is durable. Then the lane is
- * reloaded, because transactions that were read from the database before the change may still be added to memory.
+ * Puts an unsigned transaction on hold, or releases it. Nothing is signed before the change is durable. Then the lane
+ * is reloaded, because transactions that were read from the database before the change may still be added to memory.
  */
 async function holdQueued(ports: CallPorts, { lane, record, instruction }: Task): Promise<"done"> {
   const { action, reason, decision } = instruction;
@@ -372,7 +374,7 @@ async function holdQueued(ports: CallPorts, { lane, record, instruction }: Task)
   }
 }
 
-/** Holds an intent, or ends its hold. An intent has no nonce yet, and gets none while it is held. */
+/** Puts an intent on hold, or ends its hold. An intent has no nonce yet, and gets none while it is on hold. */
 export async function holdIntent(
   ports: CallPorts,
   lane: OwnedLane,

@@ -91,7 +91,7 @@ export class AttentionDesk {
     ]);
     await this.explainSome(found);
     const troubles = condensed(found.map((each) => this.inItsWords(each)));
-    // `unread`: number of rows beyond the limit of the read.
+    // `unread`: how many more problems the database has than were read.
     return { asOf: known.at, troubles, unread: known.more };
   }
 
@@ -118,7 +118,7 @@ export class AttentionDesk {
     const cause = explanation?.causes[0];
     if (explanation === undefined || cause === undefined || asOf === undefined) return trouble;
     const { severity } = rowOf(cause.code);
-    // The lane progresses, and only its age is notable: report the age alone.
+    // The lane progresses and only the age of its lowest open transaction is notable: report nothing else.
     if (severity === null && trouble.code === "HEAD_OF_LINE_OLD") return trouble;
     const { summary } = explanation;
     const { nodeId = trouble.nodeId } = cause.data ?? {};
@@ -143,7 +143,7 @@ function isSeen({ signer, chainId }: Trouble, limits: Limits) {
 }
 
 /**
- * The fields of a row whose change counts as a change of the list. Sentences are excluded, because they contain ages,
+ * The fields of a row whose change counts as a change of the list. Its texts are excluded, because they contain ages,
  * which change constantly.
  */
 function unchanging({ id, severity, code, waiting, actions }: Trouble) {

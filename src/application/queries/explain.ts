@@ -61,7 +61,8 @@ async function explainBehind(
   if (head === null || before === null) return explain(situation);
   const explanation = explain(situation, await situationOf(ports, before));
   if (explanation.help.some(({ code }) => code !== "WAIT")) return explanation;
-  // The lane's lowest open transaction progresses by itself, but a held transaction between it and this one does not.
+  // The lane's lowest open transaction progresses by itself, but between it and the explained transaction is one that
+  // is put on hold.
   const held = await heldBetween(ports, record, head.nonce);
   if (held === null || held.nonce === null) return explanation;
   const { txId, nonce, state } = held;
@@ -94,7 +95,7 @@ async function situationOf(ports: ExplainPorts, record: TransactionRecord): Prom
   const transaction = { ...transactionFacts(record, history), forbidden, forbiddenCancel, refusal };
   const now = ports.clock.now();
   const signerAway = lane.signerAway ?? reported.signerAway;
-  // Reachability of the chain is reported for the node that owns the lane.
+  // Whether the chain is reachable is reported for the node that owns the lane, not for this node.
   const isActedFor = owned === undefined && lane.owner !== null && lane.owner.expiresAt > now;
   const reachable = isActedFor && known.known ? !reported.unreachableFrom.includes(lane.owner.nodeId) : known.reachable;
   return { now, transaction, lane: { ...lane, signerAway }, chain: { ...chain, reachable } };
@@ -239,8 +240,8 @@ function dearSince(blocks: readonly (Block | null)[], cap: bigint) {
 }
 
 /**
- * Whether endpoints disagree about the receipt's block. The lane's owner has already recorded it. Any other node
- * queries the endpoints now, if the receipt is deep enough to be decided.
+ * Whether endpoints disagree about the receipt's block. If this node owns the lane, it has already recorded that.
+ * Otherwise it queries the endpoints now, if the receipt is deep enough to be decided.
  */
 async function disputeOver(context: ChainContext, receipt: Receipt): Promise<ExplainedChain["disputed"]> {
   const { blockNumber: number, blockHash: hash, txHash } = receipt;

@@ -37,8 +37,8 @@ interface OnChain {
  */
 const MOST_LOOKED_AT = 64;
 /**
- * Maximum number of transactions that are read to find a held one. In a longer lane it is found by a later request,
- * when fewer are in between.
+ * Maximum number of transactions that are read to find one that is put on hold. If more are in between, a later request
+ * finds it.
  */
 const MOST_BETWEEN = 32;
 
@@ -62,7 +62,7 @@ export async function laneFacts(
   return { ...known, ...(await standing(ports, { record, row, nonce: record.nonce }, onChain)) };
 }
 
-/** Number of lane decisions that are read to find the one that suspended the lane; it is usually among the last. */
+/** Number of the lane's latest decisions that are read to find the one that suspended it. */
 const DECISIONS = 5;
 
 async function suspension(
@@ -83,7 +83,7 @@ interface Place {
   readonly nonce: number;
 }
 
-/** The transaction at the nonce that the chain needs next, if it is not this transaction. */
+/** The transaction at the nonce that the chain needs next; null if that is the explained transaction itself. */
 async function standing(
   ports: ExplainPorts,
   place: Place,
@@ -105,8 +105,8 @@ async function standing(
 }
 
 /**
- * The lowest held transaction between the lane's lowest open one and this one. This transaction has to wait for it
- * next.
+ * The lowest transaction that is put on hold, between the lane's lowest open transaction and the given one, which has
+ * to wait for it.
  */
 export async function heldBetween(
   { store }: ExplainPorts,
@@ -159,7 +159,8 @@ function fillingOf(hole: Hole, above: TransactionRecord, settings: OnChain["sett
   if (receipt !== null || (state !== "TRACKING" && state !== "STUCK")) return BY_ITSELF;
   if (attemptToSend(attempts)?.nodeSigned === true) return { by: "chainNode" };
   const repairs = hole.expired !== undefined && settings?.expiredReservations === "placeholder";
-  // If a loop may fill the hole but could not, the lane's lowest open transaction is STUCK and an operator has to act.
+  // The lane's loop fills this hole by itself, unless the transaction above it is already STUCK: then filling failed
+  // and an operator has to act.
   if (state !== "STUCK" && (repairs || settings?.holePolicy === "heal")) return BY_ITSELF;
   return { by: "action", txId };
 }

@@ -44,14 +44,17 @@ const MOST = 200;
 
 export class NodeReports {
   private readonly ports;
-  /** The last written report, with its instance. */
+  /** The last written report, together with the id of the instance that wrote it, to detect changes. */
   private written = "";
   private nextMs = 0;
-  /** Instance whose report the next one replaces; null if this process has written none. */
+  /**
+   * The instance under whose id this process last wrote a report, which the next one replaces; null if it has written
+   * none.
+   */
   private self: string | null = null;
   /**
-   * When each lasting problem began, by the problem's id. It is remembered here, because problems found in memory are
-   * found anew in each term.
+   * When each lasting problem began, by the problem's id. It is remembered here, because each new owner of a lane finds
+   * the lane's problems anew.
    */
   private first: ReadonlyMap<string, Date | null> = new Map();
 
@@ -161,8 +164,8 @@ function ofOwned(context: ChainContext, lane: OwnedLane): readonly Trouble[] {
   const waiting = lane.pendingDepth();
   const balance = context.knownBalances.get(lane.lane.signer);
   const threshold = context.settings.alertLowBalanceWei;
-  // The chain's count above the cursor that is not proved yet. It is usually proved within seconds, unless endpoints
-  // contradict each other.
+  // A transaction count that an endpoint reported, above the lane's next nonce, and that other endpoints have not
+  // confirmed yet. They usually do within seconds, unless endpoints contradict each other.
   const { unproved } = counts;
   return [
     ...(signer.kind === "away" ? [ofAway({ ...signer, lane: lane.lane, waiting })] : []),
@@ -176,7 +179,10 @@ function ofOwned(context: ChainContext, lane: OwnedLane): readonly Trouble[] {
   ];
 }
 
-/** Problem code for each fact about a transaction; null if another row of the list already shows it. */
+/**
+ * Problem code for each reason why a transaction does not progress; null if another row of the list already shows that
+ * problem.
+ */
 const CODES: Readonly<Record<FactCode, TroubleCode | null>> = {
   FEE_CEILING_REACHED: "FEE_CEILING_REACHED",
   POLICY_LIMIT_REACHED: "POLICY_LIMIT_REACHED",
@@ -211,9 +217,9 @@ function ofUnmined(context: ChainContext, lane: OwnedLane, tx: Tracked): readonl
 }
 
 /**
- * Rows for alerts that are visible in no stored state. A lasting alert is shown until it is resolved, with the values
- * of the last check. An alert about a single event is shown as past, for a quarter of an hour after it was last raised.
- * Alerts about a stored state are left out, because that state has a row of its own.
+ * Rows for alerts about conditions that the database does not store. A lasting alert is shown until it is resolved,
+ * with the values of the last check. An alert about a single event is shown as past, for a quarter of an hour after it
+ * was last raised. Alerts about a stored state are left out, because another row already shows that state.
  */
 
 const SHOWN_FOR_MS = 15 * 60_000;

@@ -29,7 +29,7 @@ const LOOKED_UP_FOR_MS = 30_000;
 export class OverviewBoard {
   private readonly ports;
   private readonly everything;
-  /** Views of the overview for API keys that are limited to some signers or chains, one per key. */
+  /** The overviews for API keys that may see only some signers or chains, one per key. */
   private readonly parts = new WeakMap<Limits, ReturnType<typeof sharedLook<Figures>>>();
   private readonly dear: Answers<string, readonly OldestPending[]>;
 

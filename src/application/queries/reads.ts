@@ -108,8 +108,8 @@ function refuseMisplaced(query: CompletionsQuery, position: FeedPosition) {
   if (query.epoch !== undefined && query.epoch !== position.epoch) {
     throw new FencepostError("EPOCH_CHANGED", `the feed is in epoch ${position.epoch}, not ${query.epoch}`, {
       epoch: position.epoch,
-      // The position from which the caller should continue: before completions that it has not seen and the database
-      // still has, then those of the new epoch follow.
+      // The position from which the caller should continue. It is before completions of the old epoch that the caller
+      // has not seen and the database still has; those of the new epoch follow.
       resumeAfter: Math.min(query.after, position.epochStartsAfter),
     });
   }

@@ -79,7 +79,7 @@ export async function rulerOf(
   const { from, to } = stretch(query, final, cursor ?? 0);
   const held = await store.nonces(lane, from, to);
   const mined = chains.get(lane.chainId)?.counts.lastKnown(signer).latest ?? null;
-  // Nonces from the cursor on are not allocated yet.
+  // Nonces from the lane's next nonce (`cursor`) on are not allocated yet.
   const last = Math.min(to, (cursor ?? 0) - 1);
   // `mined`: the chain's last known count. `final`: every nonce below it is final.
   return { lane, from, to, cursor, mined, final, spans: spansOf(from, last, held) };
@@ -129,7 +129,7 @@ export async function findAnything(
   return found.slice(0, limit);
 }
 
-/** Search terms for a text. Exported for its tests. */
+/** Converts a searched text into search terms. Exported for its tests. */
 export function termsOf(text: string): Omit<SearchTerms, "limit"> {
   const lower = text.toLowerCase();
   if (HASH.test(lower)) return { txHash: lower as `0x${string}`, requestIds: beginning(text) };

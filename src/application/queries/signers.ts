@@ -41,7 +41,7 @@ export async function signers(
   const end = known.length > limit ? known.at(-1)?.lane : undefined;
   const isBetween = (lane: Lane) =>
     (after === null || compareKeys(lane, after) > 0) && (end === undefined || compareKeys(lane, end) < 0);
-  // A lane that was never used has no owner and no problem, so it matches neither of these two filters.
+  // A lane that was never used has no owner and no problem, so it does not match a filter by owner or by problems.
   const isAsked = (lane: Lane) =>
     owner === undefined && needs === undefined && (chainId === undefined || lane.chainId === chainId);
   const others = unusedLanes(ports, known).filter((lane) => isAsked(lane) && isBetween(lane));
@@ -89,7 +89,7 @@ function viewOf(ports: CallPorts, record: LaneRecord, { latest, pending, balance
   return {
     ...record,
     address,
-    /** The chain's counts; null if the chain does not answer. */
+    /** The chain's transaction counts of the signer; null if the chain does not answer. */
     chainCounts: latest === null ? null : { latest, pending },
     balance,
     signerAway: signerAwayOf(owned, address),
@@ -110,7 +110,10 @@ function windowOf({ chains, clock }: CallPorts, [lane]: readonly OwnedLane[]) {
   return { configured, open, inFlight: lane.unmined.size, limitedBy };
 }
 
-/** The first reason why the next transaction is not signed; null if none waits, or it is being signed now. */
+/**
+ * The first reason why the lane's next transaction is not signed; null if no transaction waits, or the next one is
+ * being signed now.
+ */
 function limitOf(
   lane: OwnedLane,
   { open, isReduced }: { readonly open: number; readonly isReduced: boolean },
@@ -156,7 +159,7 @@ function compareKeys(a: Lane, b: Lane) {
   return a.signer < b.signer ? -1 : 1;
 }
 
-/** Encodes a cursor. It is opaque to callers, so that the key of a page may change. */
+/** Encodes the position of the next page. It is opaque to callers, so that its contents may change. */
 function sealCursor({ signer: address, chainId }: Lane) {
   return Buffer.from(`${address}:${chainId}`).toString("base64url");
 }

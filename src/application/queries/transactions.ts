@@ -53,7 +53,7 @@ export async function transactionByRequest(
   return detailed(ports, record, include);
 }
 
-/** If a retention is configured, the transaction may have existed: the error's detail mentions this. */
+/** If a retention is configured, the transaction may have existed and been deleted: the error mentions this. */
 export function notFound({ retention }: Pick<CallPorts, "retention">, detail: string): FencepostError {
   const kept =
     retention === undefined
@@ -116,7 +116,7 @@ function costOf({ chains }: TransactionQueryPorts, { awaiting, lane, payload }: 
   return ceilings === undefined ? {} : { worstCost: worstCost(ceilings, payload) };
 }
 
-/** When the stored bytes will be resent if the transaction is not mined or changed before. */
+/** When the stored bytes will be resent, unless the transaction is mined or changed before. */
 function nextResubmitAt(ports: TransactionQueryPorts, record: TransactionRecord): Date | null {
   const intervalMs = ports.chains.get(record.lane.chainId)?.settings.resubmitIntervalMs ?? null;
   const everyMs = resubmitEveryMs(intervalMs, record.state);
@@ -125,7 +125,7 @@ function nextResubmitAt(ports: TransactionQueryPorts, record: TransactionRecord)
   return new Date(record.lastSubmittedAt.getTime() + everyMs);
 }
 
-/** Encodes a cursor. It is opaque to callers, so that the key of a page may change. */
+/** Encodes the position of the next page. It is opaque to callers, so that its contents may change. */
 function sealCursor(txId: string) {
   return Buffer.from(txId.replaceAll("-", ""), "hex").toString("base64url");
 }

@@ -27,8 +27,8 @@ export interface Instruction {
   readonly reason: string;
   readonly decision: Decision;
   /**
-   * Id of the action. It is the same in all repeats and part of the audit record, so that a repeat of an action that
-   * was already carried out is recognised.
+   * Id of the action, the same in all its repeats and stored in the audit record. By this id, a repeat of an action
+   * that was already carried out is recognised.
    */
   readonly decisionId: string;
   readonly fees: FeeWishes;
@@ -97,7 +97,7 @@ function parseDisclose(value: unknown) {
 export interface LaneInstruction {
   readonly reason: string;
   readonly chainId: unknown;
-  /** For `realign`: the nonce to lower the cursor to. */
+  /** For `realign`: the value to which the lane's next nonce is lowered. */
   readonly nonce: number | null;
   readonly actionKey?: ActionKey;
 }
@@ -107,8 +107,8 @@ export function parseLaneAction(given: LaneActionRequest): LaneInstruction {
   refuseUnknownKeys(fields, ["reason", "chainId", ...(given.action === "realign" ? ["nonce"] : [])], "");
   const { chainId, ...request } = fields;
   const read = { reason: parseReason(fields.reason), chainId, nonce: parseNonce(fields.nonce) };
-  // `chainId` is left out of the request that the idempotency key stands for: the lane already names its chain, and a
-  // request to a node with one chain may omit it.
+  // `chainId` is not part of the fingerprint that is stored with the idempotency key: the lane already names its chain,
+  // and a request to a node with one chain may omit it.
   const actionKey = parseActionKey(given.idempotencyKey, { subject: "", action: given.action, request });
   return actionKey === undefined ? read : { ...read, actionKey };
 }
@@ -172,8 +172,8 @@ const KEY = /^[ -~]{1,255}$/;
 type Keyed = Pick<ActionKey, "subject"> & { readonly action: string; readonly request: unknown };
 
 /**
- * Parses an idempotency key; undefined if there is none; a repeat is then a new action. `subject`: the id that the
- * action is about; empty if it is about the whole lane.
+ * Parses an idempotency key. Returns undefined if there is none; then a repeat counts as a new action. `subject`: the
+ * id that the action is about; empty if it is about the whole lane.
  */
 export function parseActionKey(key: unknown, { subject, action, request }: Keyed): ActionKey | undefined {
   if (key === undefined || key === null) return undefined;

@@ -23,8 +23,8 @@ export function asObject(value: unknown, path: string): Fields {
 }
 
 /**
- * Refuses unknown keys. `elsewhere` names, for fields that belong in another place of the request, that place; the
- * error mentions it.
+ * Refuses unknown keys. `elsewhere`: for fields that belong in another place of the request, the name of that place,
+ * which the error mentions.
  */
 export function refuseUnknownKeys(
   object: object,
@@ -115,8 +115,8 @@ const FORMS = {
 } as const;
 
 /**
- * Where misplaced fields belong: `PAYLOAD_FIELDS` for payload fields that were given beside the payload,
- * `BESIDE_PAYLOAD` for the reverse.
+ * Tables of fields that callers often misplace, with the place where each belongs. `PAYLOAD_FIELDS`: payload fields
+ * given outside the payload. `BESIDE_PAYLOAD`: other fields given inside it.
  */
 export const PAYLOAD_FIELDS: ReadonlyMap<string, string> = new Map(
   Object.values(FORMS).flatMap((names) => names.map((name) => [name, `payload.${name}`] as const)),
@@ -129,7 +129,7 @@ const BESIDE_PAYLOAD: ReadonlyMap<string, string> = new Map(
 const TYPES: readonly Fees["type"][] = ["legacy", "eip2930", "eip1559"];
 
 export type Fields = Readonly<Record<string, unknown>>;
-/** The type without `readonly`, while an object is built. */
+/** The same type without `readonly`, used while an object is being built. */
 type Mutable<T> = { -readonly [K in keyof T]: T[K] };
 
 /** Converts raw fields, an ABI call or a deployment into one form of payload. */

@@ -58,7 +58,10 @@ export interface Naming {
   readonly limits?: CreateLimits | undefined;
 }
 
-/** `parsed`: the pool that the request names, null if it names none; absent if that is not parsed yet. */
+/**
+ * `parsed`: the pool that the request names, or null if it names none. Absent if the request was not yet parsed for a
+ * pool.
+ */
 export function normalise(
   ports: NormalisePorts,
   request: CreateRequest,

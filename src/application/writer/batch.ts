@@ -20,17 +20,22 @@ export interface Entry {
   readonly sort: Sort;
   /** True if the write contains a completion, so that it locks the feed's counter row. */
   readonly completes: boolean;
-  /** Monotonic time at which the write was given to the writer, later at which it joined the queue. */
+  /**
+   * Monotonic time at which the write was given to the writer. Replaced by the time at which it joined the queue, if it
+   * was delayed first.
+   */
   sinceMs: number;
-  /** How often the write was skipped because its shard was in flight. */
+  /**
+   * How often this write was skipped because another open transaction contained writes of its shard (a group of lanes).
+   */
   passedBy: number;
   readonly resolve: (outcome: WriteOutcome) => void;
   readonly reject: (error: unknown) => void;
 }
 
 /**
- * Kind of a write. Moves change existing transactions: they neither allocate a nonce nor change what the lane may do. A
- * strict write keeps its position among all writes of its lane.
+ * Kind of a write. A "move" changes existing transactions: it neither allocates a nonce nor changes what the lane may
+ * do. A "strict" write keeps its position among all writes of its lane.
  */
 type Sort = "create" | "move" | "strict";
 
@@ -64,24 +69,24 @@ function sortOf({ kind }: LaneWrite): Sort {
   return kind === "transition" || kind === "unwatch" || kind === "confirmations" ? "move" : "strict";
 }
 
-/** A committed database transaction whose results were not delivered to lanes and callers yet. */
+/** A committed database transaction whose results were not yet delivered to lanes and callers. */
 export interface Undelivered extends Committed {
-  /** Entries of the transaction. Their outcomes show which are durable and which were fenced. */
+  /** The writes of the transaction. Their outcomes show which are durable and which were fenced. */
   readonly entries: readonly Entry[];
 }
 
-/** Entries that were only partly written: the rest is queued again. */
+/** Queued writes of which only a part was written: the rest is queued again. */
 export function unfinishedOf({ entries, outcomes }: Undelivered): readonly Entry[] {
   return entries.filter((_, index) => outcomes[index]?.status === "unfinished");
 }
 
 /**
- * Assumed number of transactions in a write that ends the watch for reorgs on a lane: as many as one of a thousand busy
- * lanes settles within seconds.
+ * Assumed number of rows in a write that ends a lane's watch for reorgs: the number of transactions that one of a
+ * thousand busy lanes settles within seconds.
  */
 const ENDED_AT_ONCE = 8;
 
-/** Weight of a write in rows; a batch is limited by total weight. */
+/** Weight of a write: the number of rows that it changes. The total weight of a batch is limited. */
 function weightOf(write: LaneWrite) {
   switch (write.kind) {
     case "allocate":
@@ -97,8 +102,8 @@ function weightOf(write: LaneWrite) {
 }
 
 /**
- * Number of creates that justify a transaction of their own: the server processes them while the next ones are still
- * being read.
+ * From this number of creates on, they are committed in a database transaction without waiting for more: the server
+ * processes them while the next ones are still being read.
  */
 export const WORTH_A_COMMIT = 24;
 
@@ -106,7 +111,7 @@ export function isWorthACommit({ sort, weight }: Entry): boolean {
   return sort === "create" && weight >= WORTH_A_COMMIT;
 }
 
-/** True for writes that lock the feed's counter row. */
+/** True if the write locks the feed's counter row. */
 function hasCompletion(write: LaneWrite) {
   if (write.kind === "transition") return write.items.some((item) => item.completion !== undefined);
   return write.kind === "settleIntake" && write.results.some((result) => result.result !== "alias");
@@ -167,7 +172,7 @@ function deal(outcome: WriteOutcome, parts: readonly Entry[]) {
 }
 
 /**
- * Splits a write into one entry per item, so that an invalid item can be found; the results are combined again. A write
+ * Splits a write into one write per item, so that an invalid item can be found; the results are combined again. A write
  * with a single create is split, too, so that it is refused in the same way.
  */
 export function splitEntry(entry: Entry): readonly Entry[] {
@@ -202,8 +207,8 @@ function reassemble(entry: Entry, results: readonly PieceResult[]) {
 }
 
 /**
- * True if a nonce was allocated or the create waits for approval: then the answer must not be "fenced", which means
- * that nothing was written.
+ * True if a create got a nonce or waits for approval. Then the result must not be "fenced", which would mean that
+ * nothing was written.
  */
 function hasCreated(result: PieceResult) {
   const isStored = ({ result: outcome }: AllocateResult) => outcome === "created" || outcome === "awaiting";
@@ -241,12 +246,16 @@ interface Delivered {
   readonly outcome: WriteOutcome;
 }
 
-/** Number of moves answered at once: the work that follows them occupies the event loop for a few milliseconds. */
+/**
+ * Maximum number of committed state changes whose callers are resumed in one event-loop turn. More would block the
+ * event loop for more than a few milliseconds, because each caller's follow-up work runs right away.
+ */
 const DELIVERED_AT_ONCE = 16;
 
 /**
- * Delivers the results of writes. Lanes get them at once, in commit order, and so do callers. Moves are answered a few
- * at a time, because the work that follows them occupies the event loop and no caller waits for it.
+ * Delivers the results of committed writes. Lanes get them at once, in commit order, and so do callers of the API.
+ * Results of state changes are delivered a few at a time, because the work that follows them occupies the event loop
+ * and no API caller waits for it.
  */
 export class Delivery {
   private readonly clock: Pick<Clock, "soon">;
@@ -258,7 +267,7 @@ export class Delivery {
     this.events = events;
   }
 
-  /** Resolves when all entries are answered, except those that are only partly written. */
+  /** Resolves when the results of all writes are delivered, except of those that are only partly written. */
   async deliver(undelivered: readonly Undelivered[]): Promise<void> {
     for (const { changes } of undelivered) for (const each of changes) this.events.onCommitted(each);
     const delivered = undelivered.flatMap(({ entries, outcomes }) =>

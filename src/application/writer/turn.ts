@@ -2,38 +2,48 @@ import type { LaneKey } from "../../domain/lane.ts";
 import type { Entry } from "./batch.ts";
 
 /**
- * Number of creates that cost as much as one move: a create only inserts rows; a move looks up its row first and
- * changes more.
+ * Number of creates that cost as much as one state change of an existing transaction. A create only inserts rows; a
+ * state change looks up its row first and changes more.
  */
 const CREATES_PER_MOVE = 3;
 const LEAST_COST = 1 / CREATES_PER_MOVE;
 
-/** While creates have precedence, this many of them are committed for every move. */
+/** While creates have precedence, this many creates are committed for every state change of an existing transaction. */
 const CREATES_FOR_A_MOVE = 8;
 
-/** While callers wait to be read, a move that has waited for this long is committed even beyond its share. */
+/**
+ * Limit in ms while callers have requests that the node has not read yet: a state change that has waited this long is
+ * committed even if its share is used up.
+ */
 const PATIENCE_MS = 1_000;
 
 /**
- * From this number of lanes on, creates get a transaction of their own, which takes one round trip and a third of the
- * time; moves are committed beside it. With fewer lanes, both would only wait for the same locks.
+ * From this number of lanes on, creates get a database transaction of their own, which takes one round trip and a third
+ * of the time. State changes are committed in another one, in parallel. With fewer lanes, both would only wait for the
+ * same row locks.
  */
 const MANY_LANES = 8;
 
-/** A move that was skipped this often because its shard was in flight is committed with the shard's next creates. */
+/**
+ * A state change that was skipped this often, because its shard (a group of lanes) was in an open transaction, is
+ * committed together with the shard's next creates.
+ */
 const PASSED_BY_AT_MOST = 3;
 
-/** Which entries a transaction may contain. */
+/** Which kinds of queued writes a database transaction may contain. */
 export type Cargo = "creates" | "moves" | "all";
 
-/** Transactions in flight, and waiting callers. */
+/** The open database transactions, and whether callers wait. */
 export interface UnderWay {
   readonly busyShards: ReadonlySet<number>;
-  /** True if a transaction in flight locks the feed's counter row. */
+  /** True if an open database transaction locks the feed's counter row. */
   readonly completing: boolean;
-  /** True if a transaction of creates alone is in flight. */
+  /** True if a database transaction that contains only creates is open. */
   readonly creating: boolean;
-  /** True if all other slots are in use: only creates may start, even of few lanes. */
+  /**
+   * True if all database transactions but the one for creates are in use. Then only creates may start, even if they are
+   * of few lanes.
+   */
   readonly onlyCreates: boolean;
   /** True if more callers want to create something than the node has had time to read. */
   readonly callersWait: boolean;
@@ -49,21 +59,21 @@ export interface Turn {
 }
 
 /**
- * Selects the queued writes of the next transaction: in order, as many as fit.
+ * Selects the queued writes of the next database transaction: in order, as many as fit.
  *
- * Allocations may overtake writes about existing transactions, since they touch none of those rows; everything else
- * keeps its position. If a whole batch of creates waits on one lane, creates have precedence there, and the lane's
- * moves get only a share. A caller that creates more than a lane can send is then answered at once, and its
- * transactions wait in the database. The share keeps the moves going. An overloaded node reads fewer creates at once
- * than a batch holds, and would spend most of its time on the moves of the first ones. So creates also have precedence
- * while callers wait to be read. The lanes of those callers are not known yet, so the moves of every lane wait, for a
- * second at most.
+ * Allocations (creates) may overtake state changes of existing transactions ("moves"), since they touch none of those
+ * rows; everything else keeps its position. If a whole batch of creates waits on one lane, creates have precedence
+ * there, and the lane's moves get only a share. A caller that creates more than a lane can send is then answered at
+ * once, and its transactions wait in the database. The share lets the moves progress, too. An overloaded node reads
+ * fewer creates at once than a batch holds, and would spend most of its time on the moves of the first ones. So creates
+ * also have precedence while requests of callers wait to be read. The lanes of those callers are not known yet, so the
+ * moves of every lane wait, for a second at most.
  */
 export class Turns {
   private readonly batchSize: number;
   /**
-   * Balance of a shard in which creates have precedence, counted in creates. Committed creates raise it, committed
-   * moves lower it; it is negative if a write exceeded its share.
+   * Balance of each shard (group of lanes) in which creates have precedence, counted in creates. Committed creates
+   * raise it, committed state changes lower it. It is negative if a write exceeded its share.
    */
   private readonly shares = new Map<number, number>();
 
@@ -124,14 +134,15 @@ export class Turns {
   }
 
   /**
-   * True if a move must wait for its share. A shard with a strict entry has no shares, because that entry must not
-   * queue behind a move that has no position yet.
+   * True if a state change must wait for its share of the commits. Shares do not apply in a shard that has a strict
+   * write, because that write must not wait behind a state change that may be skipped.
    */
   private isBehind(entry: Entry, movesHeld: ReadonlySet<number>, underWay: UnderWay) {
     const { shard, sort, sinceMs } = entry;
     if (sort === "create") return false;
     if (movesHeld.has(shard)) return true;
-    // A late move must be selected: its shard's creates wait for it, so its share cannot grow until it is committed.
+    // A state change that was skipped too often must be selected now. Its shard's creates wait for it, so its share
+    // cannot grow until it is committed.
     if (isLate(entry)) return false;
     if ((this.shares.get(shard) ?? 1) > 0 || underWay.isHurried(shard)) return false;
     return !underWay.callersWait || underWay.nowMs - sinceMs < PATIENCE_MS;
@@ -148,12 +159,12 @@ export class Turns {
 interface Survey {
   /** Number of transactions to create. */
   readonly creates: number;
-  /** True if the creates are committed in a transaction of their own. */
+  /** True if the creates are committed in a database transaction of their own. */
   readonly areAlone: boolean;
   readonly hasStrict: boolean;
   /**
-   * Shards with a move that was skipped too often and may be committed now. The creates of these shards are committed
-   * together with the move, not before it.
+   * Shards (groups of lanes) with a state change that was skipped too often and may be committed now. The creates of
+   * these shards are committed together with it, not before it.
    */
   readonly late: ReadonlySet<number>;
 }
@@ -167,16 +178,16 @@ function surveyOf(queue: readonly Entry[], { busyShards, completing, onlyCreates
     else if (entry.sort === "strict") hasStrict = true;
     else if (isLate(entry) && !(completing && entry.completes)) late.add(entry.shard);
   }
-  // If a strict entry is between the late move and the creates, waiting for the move could block the creates for ever:
-  // do not treat the shard as late.
+  // If a strict write is queued between such a state change and the creates, waiting for the state change could block
+  // the creates for ever. So the shard is not treated as late.
   if (hasStrict) for (const { sort, shard } of queue) if (sort === "strict") late.delete(shard);
   const areAlone = areThere(queue, onlyCreates ? 1 : MANY_LANES, [busyShards, late]);
   return { creates, areAlone, hasStrict, late };
 }
 
 /**
- * True if creates of at least this many lanes can be committed now: their shards are free, and no strict entry precedes
- * them.
+ * True if creates of at least this many lanes can be committed now: their shards are in no open transaction, and no
+ * strict write precedes them.
  */
 function areThere(queue: readonly Entry[], least: number, taken: readonly ReadonlySet<number>[]) {
   const lanes = new Set<LaneKey>();
@@ -194,13 +205,19 @@ function cargoOf({ areAlone }: Survey, { creating, onlyCreates }: UnderWay) {
   return areAlone || onlyCreates ? "creates" : "all";
 }
 
-/** Shards with skipped entries: entries that must not overtake those are skipped as well. */
+/**
+ * Shards (groups of lanes) in which queued writes were skipped. Later writes that must not overtake the skipped ones
+ * are skipped as well.
+ */
 interface Held {
-  /** Shards in which nothing may overtake. */
+  /** Shards in which no write may overtake the skipped ones. */
   readonly all: Set<number>;
-  /** Shards with skipped moves, which creates may overtake. */
+  /** Shards with skipped state changes; creates may overtake those. */
   readonly moves: Set<number>;
-  /** Shards whose creates are left for the next transaction of creates alone; moves may overtake them. */
+  /**
+   * Shards whose creates are left for the next database transaction that contains only creates; state changes may
+   * overtake them.
+   */
   readonly creates: Set<number>;
 }
 
@@ -218,7 +235,7 @@ function isLate({ passedBy }: Entry) {
   return passedBy >= PASSED_BY_AT_MOST;
 }
 
-/** Cost of an entry, as the number of places that it takes in a batch. */
+/** Cost of a queued write, as the number of places that it takes in a batch. */
 function costOf({ weight, sort }: Entry) {
   return sort === "create" ? weight / CREATES_PER_MOVE : weight;
 }

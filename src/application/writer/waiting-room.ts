@@ -3,15 +3,16 @@ import type { TransitionItem } from "../../ports/lane-store.ts";
 import { type Entry, rejecting } from "./batch.ts";
 
 /**
- * How long the write "a node accepted the bytes" is delayed. No decision reads it from the database; without it, the
- * lane's next owner looks for a receipt and resends. Often the receipt arrives soon, and both then cost one update of
- * the row.
+ * How long the write "a node accepted the bytes" is delayed. The delay is safe: no decision reads this from the
+ * database, and if the write is lost, the lane's next owner looks for a receipt and resends. Often the receipt arrives
+ * soon, and both then cost one update of the row.
  */
 const ANSWERS_WAIT_MS = 200;
 
 /**
- * How long the write of a found receipt is delayed. If it is not in the database, the lane's next owner finds the
- * receipt on the chain by its hash. If the block is final soon, receipt and outcome cost one update of the row.
+ * How long the write of a found receipt is delayed. The delay is safe: if the write is lost, the lane's next owner
+ * finds the receipt on the chain by its hash. If the block is final soon, receipt and outcome cost one update of the
+ * row.
  */
 const RECEIPTS_WAIT_MS = 200;
 
@@ -22,8 +23,8 @@ const RECEIPTS_WAIT_MS = 200;
 const ENDINGS_WAIT_MS = 10_000;
 
 /**
- * Interval between lanes when the watch for reorgs ends. It ends for a thousand lanes with the same block, and writing
- * all of them at once would delay all other writes.
+ * Pause in ms between the writes of two lanes that end their watch for reorgs. With one new block the watch may end for
+ * a thousand lanes, and writing all of them at once would delay all other writes.
  */
 const ENDINGS_APART_MS = 10;
 
@@ -36,7 +37,7 @@ class WaitingRoom {
   /** Earliest time at which the next lane's writes may be sent. */
   private nextFreeMs = 0;
   /**
-   * Delayed entries by lane, in the order in which they are sent: a lane's delay counts from its first entry, and no
+   * Delayed writes by lane, in the order in which they will be sent. A lane's delay counts from its first write, and no
    * lane is sent before an earlier one.
    */
   private readonly lanes = new Map<LaneKey, { readonly entries: Entry[]; readonly leaveAtMs: number }>();
@@ -70,7 +71,7 @@ class WaitingRoom {
     return guests.entries;
   }
 
-  /** True if the lane has delayed entries; with null, if any lane has. */
+  /** True if this lane has delayed writes. If the lane is null: true if any lane has some. */
   has(key: LaneKey | null): boolean {
     return key === null ? this.lanes.size > 0 : this.lanes.has(key);
   }
@@ -94,7 +95,10 @@ class WaitingRoom {
 /** The three kinds of writes that no caller waits for, each with its own delay. */
 export class WaitingRooms {
   private readonly answers = new WaitingRoom(ANSWERS_WAIT_MS);
-  /** Delayed receipts. If a lane has one, the lane's delayed answers of nodes are here, too, and not in `answers`. */
+  /**
+   * Delayed receipts. If a lane has a delayed receipt, the lane's delayed answers of nodes are kept here, too, and not
+   * in `answers`.
+   */
   private readonly receipts = new WaitingRoom(RECEIPTS_WAIT_MS);
   private readonly endings = new WaitingRoom(ENDINGS_WAIT_MS, ENDINGS_APART_MS);
   private readonly rooms = [this.answers, this.receipts, this.endings];
@@ -108,16 +112,16 @@ export class WaitingRooms {
   }
 
   /**
-   * Delayed writes that must precede this one. Allocations may overtake them. Writes that end the watch for reorgs need
-   * not precede anything, because no other write changes those rows.
+   * Delayed writes of the lane that must be sent before this one. None if this one is an allocation, which may overtake
+   * them. Writes that end the watch for reorgs are not included, because no other write changes those rows.
    */
   before({ key, sort }: Entry): readonly Entry[] {
     return sort === "create" ? NOBODY : this.movesOf(key);
   }
 
   /**
-   * Removes and returns a lane's delayed answers and receipts. Needed if a write of the lane failed, because they
-   * assume its result.
+   * Removes and returns a lane's delayed answers and receipts. Also needed if a write of the lane failed, because the
+   * delayed ones build on its result.
    */
   movesOf(key: LaneKey): readonly Entry[] {
     return [...this.answers.leave(key), ...this.receipts.leave(key)];
@@ -127,7 +131,7 @@ export class WaitingRooms {
     return this.rooms.flatMap((room) => room.leave(key));
   }
 
-  /** True if the lane has delayed entries; with null, if any lane has. */
+  /** True if this lane has delayed writes. If the lane is null: true if any lane has some. */
   has(key: LaneKey | null): boolean {
     return this.rooms.some((room) => room.has(key));
   }

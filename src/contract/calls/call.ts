@@ -7,7 +7,9 @@ export interface CallScope {
   readonly scope: Scope;
   /** Another scope that also permits the call. */
   readonly or?: Scope;
-  /** The key that created the transaction may not make this call: another key must approve it. */
+  /**
+   * True if the key that created the transaction may not make this call, such as an approval, which needs another key.
+   */
   readonly othersOnly?: true;
   /** Scope that permits the call if the transaction or the reservation belongs to the key. */
   readonly own?: Scope;
@@ -23,7 +25,7 @@ export interface Answer {
   readonly schema?: TSchema;
   /** Content type of the response, if it is not JSON. */
   readonly contentType?: string;
-  /** Members of the response's example that differ from the schema's example. */
+  /** Members of the example response that replace those of the schema's example. */
   readonly example?: object;
   readonly location?: Location;
 }
@@ -36,7 +38,7 @@ export interface Location {
 
 export const TRANSACTION_PLACE: Location = { path: "/api/v1/tx/{txId}", description: "Path of the transaction." };
 
-/** The responses of a call whose only success status is 200. */
+/** Declares the responses of a call whose only success status is 200. */
 export const ok = (description: string, schema: TSchema) => ({ 200: { description, schema } });
 
 /**
@@ -49,8 +51,8 @@ export interface Call {
   readonly at: `${"get" | "post" | "put" | "delete"} /${string}`;
   readonly scope: CallScope | "open";
   /**
-   * "owner": the lane's owner performs the call, and any node forwards it there. If absent, the node that receives it
-   * does.
+   * "owner": the lane's owner performs the call, and any other node forwards it there. If absent, the node that
+   * receives the call performs it.
    */
   readonly by?: "owner";
   /** Name of the call in the client and in the library. If absent, the client's own code makes the request. */
@@ -68,12 +70,12 @@ export interface Call {
    * body as `request`, the actor, and the idempotency key.
    */
   readonly takes?: readonly string[];
-  /** The actor is stored for the audit. */
+  /** True if the caller's name is stored for the audit. */
   readonly audited?: true;
   readonly summary: string;
   readonly description?: string;
   readonly query?: TObject;
-  /** Query parameters. At least one of them is required. */
+  /** Names of query parameters of which at least one is required. */
   readonly needs?: readonly string[];
   readonly headers?: Readonly<Record<string, string>>;
   readonly body?: TSchema;
@@ -81,16 +83,16 @@ export interface Call {
   readonly examples?: Readonly<Record<string, unknown>>;
   /** Maximum size of the body in bytes, if it is not the usual one. */
   readonly bodyBytes?: number;
-  /** The call counts against the API key's rate limit. */
+  /** True if the call counts against the API key's rate limit. */
   readonly metered?: true;
-  /** The call is admitted at once, even under overload. */
+  /** True if the call is admitted at once, even under overload. */
   readonly urgent?: true;
   /**
    * Responses by HTTP status. If there are two, the second means that the object existed already, or that the result is
    * not durable yet.
    */
   readonly answers: Readonly<Record<number, Answer>>;
-  /** The response must not be cached. */
+  /** True if the response must not be cached. */
   readonly noStore?: true;
   /** Error codes of this call, besides those common to every call. */
   readonly errors?: readonly ErrorCode[];
@@ -104,7 +106,7 @@ export interface ActionCall extends Pick<Call, "summary" | "description" | "erro
 
 export type Calls = Readonly<Record<string, Call>>;
 
-/** Name of the application's method; undefined if the route is written by hand. */
+/** Name of the application's method that performs the call; undefined if the route's code is written by hand. */
 export function methodOf({ does, face }: Call): string | undefined {
   return does ?? face;
 }

@@ -114,8 +114,8 @@ export const cluster = declared({
 });
 
 /**
- * Scope of a kill: a key that may suspend single lanes, or manage keys, may also kill everything; only `admin` may end
- * a kill.
+ * Scope of a kill. A key that may suspend single lanes (`operate`) or manage keys (`admin`) may also kill everything;
+ * only `admin` may end a kill.
  */
 const KILL: CallScope = { scope: "operate", or: "admin" };
 

@@ -32,7 +32,7 @@ export const Hex = Type.String({
   examples: ["0x"],
 });
 
-/** Schemas of forms that only requests may use. */
+/** Schemas of value formats that are allowed only in requests, not in responses. */
 export const HexInput = Type.String({ pattern: "^0x([0-9a-fA-F]{2})*$", description: "Bytes, hex." });
 
 const decimal = (example: string) =>
@@ -92,7 +92,7 @@ export const NodeId = text("", "node-a");
 export const InstanceId = text("", "019a4b7d-0000-7000-8000-000000000001");
 export const Version = text("", "0.1.0");
 
-/** The cursor of a page of results. */
+/** The cursor that marks where a page of results begins. */
 export const After = Type.String({ minLength: 1, maxLength: 512, description: "`next` of the page before." });
 
 export const PoolName = Type.String({ pattern: POOL_NAME.source, description: "A pool of the configuration." });

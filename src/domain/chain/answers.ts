@@ -1,7 +1,7 @@
 /**
- * A node's answers to a submission, named by what may be done next. The list is complete. Its order decides if
- * endpoints answer differently: the earliest in the list counts. First come answers of a node that has the payload,
- * then temporary refusals, then the final refusal, then no answer.
+ * A node's possible answers to a submitted transaction, named by what may be done next. The list is complete. If
+ * endpoints answer differently, the answer that is earliest in the list counts. First come answers of a node that has
+ * the payload, then temporary refusals, then the final refusal, then no answer.
  */
 export const SUBMIT_ANSWERS = [
   "accepted",
@@ -24,9 +24,9 @@ export interface SubmitResult {
 }
 
 /**
- * The permission to send was withdrawn before the bytes were handed to a connected socket, so nothing was sent. This is
- * neither a node's answer nor `unknown`: the next send need not wait. The claim stays in the database, because only
- * this process knows that nothing was sent. So the transaction keeps its nonce (I3, I6).
+ * The permission to send ended before the bytes were handed to a connected socket, so nothing was sent. This is neither
+ * a node's answer nor `unknown`: the next send need not wait. The claim (the stored right to send) stays in the
+ * database, because only this process knows that nothing was sent. So the transaction keeps its nonce (I3, I6).
  */
 export interface NotStarted {
   readonly answer: "notStarted";
@@ -39,7 +39,7 @@ export function isStarted<T extends SubmitResult>(result: T | NotStarted): resul
 
 export type TakenAnswer = "accepted" | "alreadyKnown";
 
-/** True if the node has the payload: wait for a block. */
+/** True if the answer means that the node has the payload, so that only a block is missing. */
 export function isTaken(answer: SubmitAnswer): answer is TakenAnswer {
   return answer === "accepted" || answer === "alreadyKnown";
 }

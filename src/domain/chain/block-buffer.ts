@@ -5,8 +5,8 @@ export interface Drained<T> {
 }
 
 /**
- * Bounded buffer between the code that follows new blocks and one consumer. A slow consumer loses the oldest items and
- * is notified; the follower and other consumers are not affected.
+ * Bounded buffer between the code that polls new blocks and one consumer. A slow consumer loses the oldest items and is
+ * notified; the polling code and other consumers are not affected.
  */
 export class BlockBuffer<T> {
   private readonly capacity: number;

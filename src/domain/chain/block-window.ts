@@ -59,8 +59,8 @@ export class BlockWindow {
   }
 
   /**
-   * True if the block may be on the followed chain and is not above its newest block. Also true for every block below
-   * the window, because those cannot be checked.
+   * True if the block may be on the chain that this node follows: it has the known hash at its height, or is below the
+   * window and cannot be checked. False for blocks above the newest known one.
    */
   mayStandOn(block: Pick<BlockRef, "number" | "hash">): boolean {
     return this.oldest !== null && (block.number < this.oldest.number || this.contains(block));
@@ -74,8 +74,8 @@ export class BlockWindow {
   }
 
   /**
-   * Appends linked blocks to their parent in the window; blocks above that parent are removed. Null if the parent is
-   * not in the window, because the fork is deeper.
+   * Appends linked blocks above their parent in the window; blocks that were above that parent are removed. Null if the
+   * parent is not in the window, because the fork is deeper.
    */
   extend<B extends BlockRef>(added: readonly B[], capacity: number): WindowChange<B> | null {
     const first = added[0];

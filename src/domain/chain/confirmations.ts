@@ -5,10 +5,13 @@ export type Confirmation = Pick<BlockRef, "number" | "hash">;
 export type ConfirmationChange =
   | { readonly kind: "same" }
   | { readonly kind: "extend"; readonly blocks: readonly Confirmation[] }
-  /** The two lists have different hashes at one height: stored blocks from there up belong to an orphaned fork. */
+  /**
+   * The stored list and the chain have different hashes at one height: stored blocks from that height up belong to an
+   * orphaned fork.
+   */
   | { readonly kind: "replace"; readonly fromNumber: number; readonly blocks: readonly Confirmation[] };
 
-/** Compares the stored list of confirmations with the hash-linked chain. Both are ascending. */
+/** Compares the stored list of blocks with the hash-linked chain. Both are ascending. */
 export function reviseConfirmations(
   stored: readonly Confirmation[],
   observed: readonly Confirmation[],

@@ -12,14 +12,14 @@ export type CountAnswer =
   | { readonly kind: "silent" };
 
 export type CountVerdict =
-  /** The count is proved to be at least the claimed one. */
+  /** The endpoints prove that the count is at least the claimed one. */
   | { readonly kind: "proved" }
-  /** The count is below the claimed one; only `count` is proved. */
+  /** The count is below the claimed one. `count`: the highest count that the endpoints prove. */
   | { readonly kind: "refuted"; readonly count: number }
   /** Undecided: an endpoint has not reached the block in question or not answered, or two contradict each other. */
   | { readonly kind: "open" };
 
-/** Decides whether `claim` transactions are mined, from the answers of all endpoints that are up. */
+/** Decides whether `claim` transactions of the address are mined, from the answers of all endpoints that are up. */
 export function judgeCount(claim: number, answers: readonly CountAnswer[]): CountVerdict {
   const certain = countReached(answers);
   if (certain >= claim) return { kind: "proved" };

@@ -1,6 +1,7 @@
 /**
- * Tracks evidence that an endpoint no longer serves the lane's chain. After one check with evidence nothing is decided,
- * after two in a row the lane stops. The lane resumes after two checks in a row without evidence.
+ * Tracks evidence that an endpoint no longer serves the chain that a lane was used on. After one check with evidence
+ * nothing is decided for the lane; after two in a row the lane stops. It resumes after two checks in a row without
+ * evidence.
  */
 export interface Doubt {
   /** Number of consecutive checks with evidence; 0 if there is none. */

@@ -6,7 +6,7 @@ export interface FinalitySettings {
 }
 
 export interface FinalityView {
-  /** Height of the newest canonical block when the finality pass began, as the followed endpoint reports it. */
+  /** Height of the newest canonical block when the finality pass began, as one endpoint reports it. */
   readonly head: number;
   /** Height of the chain's `safe` or `finalized` block, if the finality rule uses that tag and the node knows it. */
   readonly tagged: number | null;

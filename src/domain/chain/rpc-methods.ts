@@ -28,8 +28,9 @@ const ACTING = ["send", "sign", "submit", "propose", "set", "mine", "unlock", "i
 const MOVING = ["send", "sign", "submit"] as const;
 
 /**
- * The first camelCase word after the namespace that makes a node act, in its base form; null if there is none. If the
- * name begins with a word for moving money, upper and lower case are ignored, because an endpoint may ignore them, too.
+ * Searches the method's name, after the namespace, for the first camelCase word that makes a node act, such as `send`
+ * or `sign`; returns its base form, or null if there is none. If the name begins with a word for moving money, upper
+ * and lower case are ignored, because an endpoint may ignore them, too.
  */
 export function actingWordIn(method: string): string | null {
   const name = method.slice(method.indexOf("_") + 1);

@@ -17,9 +17,9 @@ export type RefusalWait = "laterBlock" | "agreement" | "behind" | "silent";
 export interface UnconfirmedRefusal {
   readonly txId: string;
   readonly reason: string;
-  /** Number of the newest followed block at the first refusal. */
+  /** Number of the newest block that this node knew at the first refusal. */
   readonly firstBlock: number;
-  /** Block number of the next check. */
+  /** Number of the block at which the transaction is checked again. */
   readonly nextBlock: number;
   readonly looks: number;
   readonly waitsFor: RefusalWait;
@@ -30,8 +30,8 @@ export interface UnconfirmedRefusal {
 const MOST_BLOCKS_APART = 8;
 
 /**
- * Decides whether a refusal is confirmed. `words`: answers of every endpoint that is up. `block`: the newest followed
- * block. `seen`: earlier checks.
+ * Decides whether a refusal is confirmed. `words`: answers of every endpoint that is up. `block`: the newest block that
+ * this node knows. `seen`: result of earlier checks.
  */
 export function judgeRefusal(
   words: readonly RefusalWord[],

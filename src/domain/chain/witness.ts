@@ -11,14 +11,14 @@ export const LOOKS_APART_MS = 300;
 const OWN_SESSION_MS = 2_000;
 const SERVER_UP_MS = 10_000;
 
-/** The database session of the observing node, which holds its own lock. */
+/** The database session of the observing node, through which that node holds its own lock. */
 export interface OwnSession {
   readonly sinceMs: number;
   /** How long the server had accepted sessions when this session began. */
   readonly serverUpMs: number;
-  /** True if this is the process's first session, so that no server restart can have ended an earlier one. */
+  /** True if this is the process's first session: there was no earlier one that a server restart could have ended. */
   readonly isFirst: boolean;
-  /** Locks that were missing in a first check, made when the session began. */
+  /** Locks of other instances that were missing in a first check, made when this session began. */
   readonly missed: readonly MissedLock[];
 }
 
@@ -30,7 +30,7 @@ export interface MissedLock {
 }
 
 export interface Sighting {
-  /** True if the lock was seen held since our own session began. */
+  /** True if the other instance's lock was seen held since our own session began. */
   readonly wasHeld: boolean;
   /** Since when the lock has been missing, with the heartbeat counter at that time; null if it is not missing. */
   readonly gone: { readonly counter: number; readonly sinceMs: number } | null;
@@ -75,8 +75,8 @@ export function isGone(sighting: Sighting, { askedMs }: LockLook): boolean {
 }
 
 /**
- * Earliest time of the second check; null if no check has found the lock missing. Two checks without the lock, this far
- * apart, mean that the process is dead.
+ * Earliest time of the second check; null if no check has found the lock missing. If the lock is missing in two checks
+ * this far apart, the other process is dead.
  */
 export function goneAtMs({ gone }: Sighting): number | null {
   return gone === null ? null : gone.sinceMs + LOOKS_APART_MS;

@@ -1,15 +1,15 @@
 /**
- * Health of a node's key, from the signatures that transactions need; no test signatures are made. A key is marked as
- * unavailable after three failures in a row over the length of a lease. Then other nodes take its lanes, if they have
- * the key and have not marked it, too. A mark expires after ten leases unless it is renewed. If no signature succeeds
- * in between, each mark lasts twice as long as the one before, so that a permanently missing signer hardly moves its
- * lanes.
+ * Health of a node's key, judged by the signatures that transactions need; no test signatures are made. A key is marked
+ * as unavailable after three failures in a row over the length of a lease. Then another node takes over the key's
+ * lanes, if it has the key and has not marked it as unavailable itself. A mark expires after ten leases unless it is
+ * renewed. If no signature succeeds in between, each mark lasts twice as long as the one before, so that a permanently
+ * missing signer hardly moves its lanes.
  */
 export interface KeyHealth {
   /** Number of failures in a row, since the last signature or since the key was last marked as unavailable. */
   readonly failures: number;
   readonly firstFailureMs: number;
-  /** How often in a row the key was marked as unavailable without a signature in between. */
+  /** Number of times in a row that the key was marked as unavailable, without a successful signature in between. */
   readonly marks: number;
   /** When the key was last marked as unavailable, and until when; null if never. */
   readonly mark: { readonly atMs: number; readonly untilMs: number } | null;
@@ -18,8 +18,8 @@ export interface KeyHealth {
 const HEALTHY: KeyHealth = { failures: 0, firstFailureMs: 0, marks: 0, mark: null };
 const FAILURES_OF_AN_ABSENCE = 3;
 /**
- * How long a key stays marked as unavailable the first time, in leases. Also the minimum time between two marks,
- * because each may move the lane.
+ * How long the first mark of a key as unavailable lasts, in lease durations. Also the minimum time between two marks,
+ * because each mark may move the lane.
  */
 const LEASES_OF_A_MARK = 10;
 const MOST_DOUBLINGS = 6;
@@ -41,7 +41,7 @@ export function afterFailure(before: KeyHealth | undefined, nowMs: number, lease
   return { ...HEALTHY, marks, mark: { atMs: nowMs, untilMs: nowMs + spanMs(marks, leaseMs) } };
 }
 
-/** The key's health after a signature; undefined if nothing has to be remembered. */
+/** The key's health after a successful signature; undefined if nothing has to be remembered. */
 export function afterSignature(before: KeyHealth | undefined, nowMs: number, leaseMs: number): KeyHealth | undefined {
   if (before?.mark === undefined || before.mark === null || !wasMarked(before, nowMs, leaseMs)) return undefined;
   return { ...HEALTHY, mark: { atMs: before.mark.atMs, untilMs: nowMs } };

@@ -11,11 +11,11 @@ export type NoticeKind = (typeof NOTICE_KINDS)[number];
 /** Nonces of a lane that transactions from another program used. */
 export interface ForeignUse {
   readonly nonce: number;
-  /** Last of the used nonces, if the chain's count passed several at once. */
+  /** Highest nonce used, if the chain's count passed several nonces at once. */
   readonly through: number;
   /** Hash of the other program's transaction; null if only the chain's count shows it and no endpoint returned it. */
   readonly txHash: Hash | null;
-  /** Our transaction that lost the nonce; null if none of ours had it. */
+  /** Our transaction at this nonce, in whose place the other one was mined; null if none of ours had the nonce. */
   readonly txId: string | null;
 }
 
@@ -45,7 +45,7 @@ export interface Notice {
   readonly times: number;
   /** The last events of the notice, newest first. */
   readonly evidence: readonly NoticeEvidence[];
-  /** For NODE_VANISHED: when the node was back, or null if it is not back. Null for other notices. */
+  /** For NODE_VANISHED: the time at which the node came back; null if it has not. Null for other notices. */
   readonly overAt: Date | null;
   readonly acknowledged: { readonly by: string; readonly at: Date; readonly why: string } | null;
 }

@@ -97,8 +97,8 @@ export function rank(lane: Lane, members: readonly Member[]): readonly Member[] 
 }
 
 /**
- * Members that have not marked the key as unavailable, or all members if there are none. Marks count only if all
- * members report them: a member of an older release would not take the lanes that others leave to it.
+ * Members that have not marked the lane's key as unavailable; all members if every one has marked it. The marks count
+ * only if all members report them: a member of an older release would not take the lanes that others leave to it.
  */
 function ableToSign(lane: Lane, servants: readonly Member[]): readonly Member[] {
   if (servants.some(({ keysAway }) => keysAway === null)) return servants;

@@ -24,9 +24,9 @@ export const BEHIND_ITS_COMPLETION_MS = 600_000;
 /** A transaction's row, read under its lane's lock. */
 export interface OldRow {
   readonly state: State;
-  /** True if the transaction is open, or final and watched for a deep reorg. */
+  /** True if the transaction is open, or final but still checked for deep reorgs. */
   readonly live: boolean;
-  /** Time of the step that made the transaction final. */
+  /** Time of the state change that made the transaction final. */
   readonly updatedAt: Date;
 }
 

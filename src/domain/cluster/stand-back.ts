@@ -1,10 +1,10 @@
 /**
- * A node that lost its lanes because its heartbeat stopped leaves them to other nodes for some time: a lease duration,
- * doubled with each further loss. So a node that stalls repeatedly does not move its lanes back and forth. The count is
- * reset once the node has kept its lease for the longest such time.
+ * A node that lost its lanes because its heartbeat was late leaves them to other nodes for some time: one lease
+ * duration, doubled with each further loss. So a node that stalls repeatedly does not move its lanes back and forth.
+ * The count of losses is reset once the node has kept its lease for long enough.
  */
 export interface Silences {
-  /** Number of consecutive losses of the lease, each soon after the one before. */
+  /** Number of times that the lease was lost, each soon after the time before. */
   readonly count: number;
   readonly lastMs: number;
 }

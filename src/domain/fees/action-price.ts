@@ -1,11 +1,11 @@
 /**
- * Price of a payload that an operator or the hook requested without naming a price. It should be mined now, so it
- * offers the price for the next block, and enough to replace the current payload in a pool.
+ * Price of a payload that an operator or the hook requested without naming a price. It should be mined now, so it pays
+ * the price for the next block, and enough to replace the current payload in a pool.
  *
  * The market price is the answer of one endpoint. Up to the limit of automatic repricing (`relative`) it is used
- * unchanged. Above that limit, up to the ceilings (`absolute`), it needs an independent confirmation: the newest
- * followed block must have cost at least half as much. A block header does not contain tips, so tips stay under
- * `relative`.
+ * unchanged. Above that limit, up to the ceilings (`absolute`), it needs an independent confirmation: the newest block
+ * that this node has read must have cost at least half as much. A block header does not contain tips, so tips stay
+ * under `relative`.
  */
 import {
   baseFeeNow,
@@ -21,12 +21,12 @@ import {
 import { covers, higher, isBelowMarket, leastReplacement, priceAt, tipTaken } from "./repricing.ts";
 
 export interface PriceInput {
-  /** Fees whose transaction type the computed price must have. */
+  /** Fees of the existing payload: the computed price must have the same transaction type. */
   readonly like: Fees;
   /** Fees of the payload that may be in a pool now; null if there is none. */
   readonly standing: Fees | null;
   readonly market: FeeMarket;
-  /** Base fees of the followed blocks, oldest first; empty on chains without base fees. */
+  /** Base fees of the newest blocks that this node has read, oldest first; empty on chains without base fees. */
   readonly seenBaseFees: readonly bigint[];
 }
 
@@ -67,7 +67,7 @@ function isConfirmed(market: FeeMarket, seenBaseFees: readonly bigint[]) {
   return now !== undefined && newest !== undefined && now <= newest * 2n;
 }
 
-/** True if the operator configured a fixed price: it needs no confirmation. */
+/** True if the operator configured a fixed price, which needs no confirmation by a block. */
 function isFixed({ offer }: FeeMarket) {
   return offer?.isFixed === true;
 }
@@ -92,7 +92,10 @@ function takenNow(like: Fees, market: FeeMarket, relative: bigint): Fees {
   return baseFee === undefined ? price : under(price, baseFee * 2n + tip);
 }
 
-/** True if the current offer does not pay for the next block: then at least the minimum replacement price is needed. */
+/**
+ * True if the fees of the current payload do not pay for the next block. Then at least the minimum replacement price is
+ * needed.
+ */
 function isShort(standing: Fees | null, wanted: Fees, market: FeeMarket) {
   const price = wanted.type === "eip1559" ? (baseFeeNow(market) ?? 0n) + tipOf(wanted) : feeCap(wanted);
   return standing !== null && feeCap(standing) < price;

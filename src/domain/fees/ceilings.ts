@@ -1,7 +1,7 @@
 /**
- * Limits on the price of a transaction, whether it comes from the market, a caller, an operator, the hook, or bytes
- * signed elsewhere. An endpoint with false prices, or a caller's typing error, must not empty an account. The base fee
- * is no substitute for such a limit: some chains have none, and an endpoint may falsify it.
+ * Limits on the price of every transaction, whether the price comes from the market, a caller, an operator, the hook,
+ * or bytes signed elsewhere. An endpoint with false prices, or a caller's typing error, must not empty an account. The
+ * base fee is no substitute for such a limit: some chains have none, and an endpoint may falsify it.
  */
 
 import { FencepostError } from "../errors.ts";
@@ -46,7 +46,7 @@ export interface Content {
 export interface FeeLimit {
   readonly most: bigint;
   readonly variable: CeilingVariable;
-  /** Without a configured ceiling, one market answer may raise the price up to this multiple of the first price. */
+  /** Set if no ceiling is configured: the price may rise to this multiple of the first price. */
   readonly timesFirst?: bigint;
 }
 
@@ -64,7 +64,10 @@ export function ceilingsOf(chainId: number, settings: CeilingSettings): Ceilings
   };
 }
 
-/** Maximum cost of a transaction under the ceilings, value included, for any gas limit and price. */
+/**
+ * Maximum cost that the ceilings allow for a transaction with this value, whatever its price. If `gas` is absent, for
+ * any gas limit.
+ */
 export function worstCost(
   { feePerGas, gasCost, cost }: Ceilings,
   { value, gas }: { value: bigint; gas?: bigint },
@@ -158,7 +161,7 @@ export function sourceInWords({ variable, timesFirst }: FeeLimit): string {
   return `${timesFirst} times its first price; ${variable} sets another`;
 }
 
-/** An amount divided by the gas; -1 if the amount is negative. */
+/** Divides an amount by the gas; -1 if the amount is negative. */
 function shared(amount: bigint, gas: bigint) {
   return amount < 0n ? -1n : amount / (gas > 0n ? gas : 1n);
 }

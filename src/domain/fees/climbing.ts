@@ -8,12 +8,16 @@ import { type Asked, baseFeeNow, type FeeMarket, type Fees, larger, smaller, tip
 import { covers, priceAt } from "./repricing.ts";
 
 /**
- * Minimum number of blocks, and time, before the next step. Three steps reach the higher market after six blocks. On
- * chains with several blocks a second, inclusion takes longer than two blocks.
+ * Number of blocks without the transaction, and time in ms, before the next price step. Three steps reach the higher
+ * market after six blocks. The time matters on chains with several blocks a second, where inclusion takes longer than
+ * two blocks.
  */
 export const PASSED_OVER = { blocks: 2, ms: 1_000 } as const;
 
-/** The next price step above the current offer; null if the markets are equal, or the higher one is already offered. */
+/**
+ * The next price step above the current fees; null if the two markets are equal, or the fees already reach the higher
+ * one.
+ */
 export function nextStep(standing: Fees, market: FeeMarket): Fees | null {
   if (market.dearer === undefined) return null;
   const hasBaseFee = market.baseFees.length > 0;
@@ -27,7 +31,7 @@ function steps(market: FeeMarket, dearer: Asked): readonly Asked[] {
   const baseFee = baseFeeNow(market) ?? 0n;
   const tip = tipFor(market);
   const { gasPrice } = market;
-  // If the endpoints agree on the base fee, the amount by which it would have been doubled may be added to the tip.
+  // If the endpoints agree on the base fee, it is not doubled. The amount saved may be added to the tip instead.
   const room = dearer.baseFee > baseFee ? 0n : baseFee;
   const first: Asked = {
     baseFee: smaller(dearer.baseFee, 2n * baseFee),

@@ -21,14 +21,15 @@ export interface RepricingView {
   readonly first: Fees;
   /** The fees that a new attempt must exceed: the highest that a node accepted or called underpriced. */
   readonly standing: Fees;
-  /** True if a node called `standing` underpriced. */
+  /** True if a node called the fees in `standing` underpriced. */
   readonly refused: boolean;
   /** Fee market of the last blocks. */
   readonly market: FeeMarket;
-  /** Number of payloads signed so far for the transaction. */
+  /** Number of payloads that were signed for the transaction so far. */
   readonly attempts: number;
   /**
-   * Minimum offer. Set only if blocks skipped the transaction and the endpoints differ about the market (climbing.ts).
+   * Minimum fees of the new attempt. Set only if blocks skipped the transaction and the endpoints differ about the
+   * market (climbing.ts).
    */
   readonly step?: Fees;
 }
@@ -43,18 +44,21 @@ export interface RepricingStrategy {
 }
 
 /**
- * Minimum price increase of a replacement, in percent: geth's default; other nodes need the same or less. Blob
- * transactions need twice as much.
+ * Minimum price increase of a replacement, in percent. This is geth's default; other nodes require the same or less.
+ * Blob transactions need double the price.
  */
 const REPLACEMENT_PERCENT = 10n;
 /**
- * Price increase in percent after a node called the offer underpriced: it may require more than a tenth (OpenEthereum:
- * an eighth).
+ * Price increase in percent after a node called the fees underpriced: the node may require more than a tenth
+ * (OpenEthereum: an eighth).
  */
 const REFUSED_PERCENT = 25n;
 export const LAST_BLOCKS = 10;
 
-/** Strategy that follows the last blocks, and changes the price only if the offer is below them or was refused. */
+/**
+ * Strategy that follows the prices of the last blocks. It changes the fees only if they are below those prices, or if a
+ * node refused them.
+ */
 export const marketRepricing: RepricingStrategy = {
   name: "market",
   propose(view) {
@@ -64,7 +68,7 @@ export const marketRepricing: RepricingStrategy = {
   },
 };
 
-/** Strategy that adds a share of the first offer each time, independent of the market. */
+/** Strategy that adds a fixed share of the first fees each time, independent of the market. */
 export function linearRepricing(stepPercent = 25): RepricingStrategy {
   const step = BigInt(Math.max(1, Math.round(stepPercent)));
   return { name: "linear", propose: ({ first, attempts }) => scale(first, step * BigInt(attempts)) };
@@ -81,7 +85,7 @@ export function guardedRepricing(own: RepricingStrategy, failed: (reason: string
       try {
         const answer: unknown = own.propose(view);
         if (answer === null) return null;
-        // Fees that a strategy proposes without a type get the type of the current offer.
+        // If a strategy proposes fees without a type, they get the transaction type of the current fees.
         const proposed = { type: view.standing.type, ...Object(answer) };
         if (isFees(proposed)) return proposed;
         failed("the strategy proposed neither null nor fees in wei (bigint)");
@@ -108,9 +112,9 @@ export const REPRICING_STRATEGIES: Readonly<Record<"on" | "linear", RepricingStr
 
 export type Repricing =
   | { readonly verdict: "keep" }
-  /** A new offer. `reached`: true if the ceiling lowered it below the prices that the last blocks accepted. */
+  /** A new offer of fees. `reached`: true if the ceiling lowered it below the prices that the last blocks accepted. */
   | { readonly verdict: "reprice"; readonly fees: Fees; readonly reached: boolean }
-  /** No new offer: the minimum replacement price is above the ceiling. */
+  /** No new fees are offered: the minimum replacement price is above the ceiling. */
   | { readonly verdict: "ceiling"; readonly needed: bigint };
 
 /**
@@ -141,7 +145,10 @@ export function covers(fees: Fees, demanded: Fees): boolean {
   return feeCap(fees) >= feeCap(demanded) && tipOf(fees) >= tipOf(demanded);
 }
 
-/** True if the offer is below the price of the last blocks: the next ones have no reason to include the transaction. */
+/**
+ * True if the fees are below the prices of the last blocks, so that the next blocks have no reason to include the
+ * transaction.
+ */
 export function isBelowMarket(fees: Fees, market: FeeMarket): boolean {
   const baseFee = baseFeeNow(market);
   if (baseFee === undefined) return feeCap(fees) < market.gasPrice;
@@ -149,7 +156,7 @@ export function isBelowMarket(fees: Fees, market: FeeMarket): boolean {
   return room < 0n || smaller(tipOf(fees), room) < tipTaken(market);
 }
 
-/** Current market price of a first attempt, by the configured advice if there is any. */
+/** Market price of an attempt now; the configured price source decides if there is one. */
 function atMarket(like: Fees, market: FeeMarket): Fees {
   const { offer, gasPrice } = market;
   const tip = offer?.maxPriorityFeePerGas ?? tipTaken(market);
@@ -182,12 +189,12 @@ export function higher(a: Fees, b: Fees): Fees {
   return feesLike(a, larger(feeCap(a), feeCap(b)), larger(tipOf(a), tipOf(b)));
 }
 
-/** Minimum fees of a replacement. */
+/** Minimum fees of a payload that replaces one with the given fees. */
 export function leastReplacement(standing: Fees): Fees {
   return scale(standing, REPLACEMENT_PERCENT);
 }
 
-/** All prices that a payload offers for inclusion in a block. */
+/** All prices that a payload sets: its fees and, for blobs, the blob fee cap. */
 export interface Offer {
   readonly fees: Fees;
   /** Blob fee cap; set only for transactions with blobs. */
@@ -195,8 +202,8 @@ export interface Offer {
 }
 
 /**
- * Minimum fees that replace `standing` in a pool: a tenth more in both prices; for blob transactions twice as much in
- * all three.
+ * Minimum fees that replace a payload with the given fees in a pool: a tenth more in both prices; for blob
+ * transactions, double in all three.
  */
 export function leastInPlaceOf({ fees, blobFeeCap }: Offer): Offer {
   if (blobFeeCap === undefined) return { fees: leastReplacement(fees) };

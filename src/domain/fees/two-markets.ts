@@ -44,8 +44,8 @@ export function lowerOf(a: MarketWord, b: MarketWord, shared: SharedBaseFee, tro
 }
 
 /**
- * The tips of the endpoint with the lower median tip. Those of its newest blocks, the only ones that repricing uses,
- * are limited by the other endpoint's tip.
+ * The tips reported by the endpoint with the lower median tip. Tips of the newest blocks, the only ones that repricing
+ * uses, are also limited by the other endpoint's tip.
  */
 function lowerTips(a: FeeMarket, b: FeeMarket): readonly bigint[] {
   const [low, high] = tipFor(a) <= tipFor(b) ? [a, b] : [b, a];

@@ -11,9 +11,9 @@ export type Scope = (typeof SCOPES)[number];
 /** Form of a key's name, which is also the owner of transactions. */
 export const KEY_NAME = /^[\w.-]{1,64}$/;
 
-/** The authenticated caller. Determined once, when a request arrives, before any look-up for it. */
+/** The authenticated caller. Determined once, when a request arrives, before anything is read for the request. */
 export interface Principal extends Limits, Quotas {
-  /** Name of the API key, which owns what it creates. Null if no key is required here. */
+  /** Name of the API key, which becomes the owner of everything that it creates. Null if this node requires no keys. */
   readonly name: string | null;
   readonly scopes: ReadonlySet<Scope>;
 }
@@ -49,7 +49,7 @@ export function isQueueShare(value: unknown): value is number {
 
 export const NO_QUOTAS: Quotas = { createsPerSecond: null, readsPerSecond: null, queueShare: null };
 
-/** Scopes of an API key that names none. */
+/** Default scopes, for an API key whose definition names none. */
 export const USUAL_SCOPES: readonly Scope[] = ["read", "submit"];
 
 /** The principal if no API keys are required: every caller may do everything, and transactions have no owner. */
@@ -90,7 +90,7 @@ export function isOwn({ name }: Principal, owner: string | null): boolean {
 }
 
 /**
- * True if both keys are known and differ. If a transaction is older than the recording of owners, any key may repeat
+ * True if both API keys are known and differ. An old transaction may have no recorded owner: then any key may repeat
  * its request id.
  */
 export function isAnothers(owner: string | null, asking: string | null): boolean {

@@ -14,8 +14,8 @@ import { type Fees, feeCap } from "../transaction/fees.ts";
 import type { UnsignedTransaction } from "../transaction/transaction.ts";
 
 /**
- * Reasons for signing a second payload at a nonce. `again`: the database confirmed that the earlier payload was never
- * committed.
+ * Reasons for signing a second payload at the same nonce. `again`: the database confirmed that the earlier payload was
+ * never committed.
  */
 export const DECLARATIONS = ["reprice", "cancel", "replace", "placeholder", "shift-down", "again"] as const;
 export type Declaration = (typeof DECLARATIONS)[number];
@@ -34,13 +34,13 @@ export interface SigningBounds {
   /** Ceilings by chain id. Nothing is signed for other chains. */
   readonly ceilings: ReadonlyMap<number, Ceilings>;
   /**
-   * Policies by signer address, sent again after every change of the policy document. Null: no policies were received
-   * yet, so nothing is signed.
+   * Policies by signer address. The node sends them again after every change of the policy document. Null: no policies
+   * were received yet, so nothing is signed.
    */
   readonly policies: ReadonlyMap<string, Policy> | null;
 }
 
-/** Reason why the payload must not be signed; null if it is within the bounds. */
+/** Returns the reason why the payload must not be signed; null if it is within the ceilings and policies. */
 export function beyondBounds(bounds: SigningBounds, signer: Address, asked: ToSign): string | null {
   const { chainId, to, data, value, gas, fees, because } = asked;
   const ceilings = bounds.ceilings.get(chainId);
@@ -73,7 +73,7 @@ function overCeiling(ceilings: Ceilings, asked: UnsignedTransaction): string | n
   }
 }
 
-/** Identity of a payload: its content and its price. */
+/** Identity of a payload: its content and its gas price. Two payloads with the same identity are the same payload. */
 export interface PayloadIdentity {
   readonly content: string;
   readonly price: string;
@@ -95,17 +95,23 @@ function priceOf(fees: Fees) {
 /** Payloads known to have been signed for a nonce. */
 export interface SignedBefore {
   readonly payloads: readonly PayloadIdentity[];
-  /** True if `payloads` includes the first payload of the nonce; if false, earlier payloads may exist. */
+  /**
+   * True if `payloads` includes the first payload signed for the nonce. False: this key holder may not know of earlier
+   * ones.
+   */
   readonly hasFirst: boolean;
 }
 
-/** Refusal to sign a payload. `undeclared`: the payload would be signed if it declared a valid reason. */
+/**
+ * Refusal to sign a payload. `undeclared`: true if the payload would be signed with a valid reason for a second
+ * payload.
+ */
 export interface MemoryRefusal {
   readonly message: string;
   readonly undeclared: boolean;
 }
 
-/** Decides if this payload may be signed although others were signed for its nonce. */
+/** Decides if this payload may be signed although other payloads were already signed for its nonce. */
 export function secondPayload(
   { payloads, hasFirst }: SignedBefore,
   { nonce, because }: ToSign,
@@ -120,7 +126,7 @@ export function secondPayload(
   return { message, undeclared: false };
 }
 
-/** True if a payload with this declaration counts as the first one of its nonce. */
+/** True if a payload with this declared reason counts as the first payload of its nonce. */
 export function isFirst(because: Declaration | undefined): boolean {
   return because === undefined || because === "again" || because === "shift-down";
 }

@@ -89,12 +89,13 @@ function awaiting(rule: string, createdAt: Date): AllocateResult {
 }
 
 /**
- * Finds the transaction that already owns this request id; for an intent that may have been allocated before, also
- * searches by the intent's own id.
+ * Finds the transaction that already owns this request id. For an intent that may have been allocated before, it also
+ * searches by transaction id.
  */
 function findExisting(ledger: Ledger, { intent, intakeId, mayExist }: NewTransaction): RequestOwner | null {
   const { requestId, txId } = intent;
-  // An intent that waited for approval must not count as a repeat of itself when it gets its nonce.
+  // An intent that waited for approval already owns its request id. It must not count as a repeat of itself when it
+  // gets its nonce.
   const isBefore = (found: RequestOwner | LedgerTransaction | null) =>
     found !== null && !("state" in found && found.state === "CREATED" && found.txId === txId && intakeId !== undefined);
   const owner = requestId === null ? null : (ledger.requests.get(requestId) ?? ownerInPool(ledger, intent));
@@ -104,8 +105,8 @@ function findExisting(ledger: Ledger, { intent, intakeId, mayExist }: NewTransac
 }
 
 /**
- * Owner of a pool's request id: the first lane of the pool that used the id owns it, and no other lane gives it a
- * nonce.
+ * Finds the transaction that owns a request id within a pool. The first lane of the pool that used the id owns it; no
+ * other lane gives the request a nonce.
  */
 function ownerInPool({ pooled }: Ledger, intent: PreparedIntent): RequestOwner | null {
   const key = poolKeyOf(intent);
@@ -121,19 +122,22 @@ function waiting({ intake }: Ledger, { intakeId, intent: { txId } }: NewTransact
 
 interface Given {
   readonly nonce: number;
-  /** True if the nonce was free below the cursor (given up by an earlier transaction). */
+  /** True if the nonce is a reused one: it lies below the lane's next nonce, and an earlier transaction gave it up. */
   readonly recycled: boolean;
 }
 
 /**
- * The lowest nonce above all that were given or mined. Null if the lane has no cursor yet and the chain's transaction
- * count is not known.
+ * The lane's next nonce: the lowest one above all nonces that were given or mined. Null if the lane is new and the
+ * chain's transaction count is not known.
  */
 export function nextNonce({ cursor }: Pick<Ledger, "cursor">, floor: number | null): number | null {
   return cursor === null && floor === null ? null : Math.max(cursor ?? 0, floor ?? 0);
 }
 
-/** Gives out nonces one by one: first the free nonces below the cursor, lowest first, then those from the cursor on. */
+/**
+ * Gives out nonces one by one: first those that earlier transactions gave up, lowest first, then new ones in ascending
+ * order.
+ */
 export class Giver {
   private readonly floor: number | null;
   private readonly free: number[];
@@ -148,8 +152,8 @@ export class Giver {
   }
 
   /**
-   * Next free nonce; null if the lane has no cursor yet and the chain's transaction count is not known. If a free nonce
-   * below the cursor is used, it is no longer free, and the cursor stays.
+   * Returns the next nonce to give; null if the lane is new and the chain's transaction count is not known. A nonce
+   * that an earlier transaction gave up is used first; the lane's next nonce (`cursor`) then stays unchanged.
    */
   next(draft: Draft): Given | null {
     const next = nextNonce(draft.ledger, this.floor);
@@ -161,9 +165,9 @@ export class Giver {
   }
 
   /**
-   * Gives the nonce that a caller named, but only if it is the next one above all given nonces. A free nonce below
-   * those is refused: its former transaction may have moved down, and a repeat of that transaction at its old nonce
-   * would then run twice.
+   * Gives the nonce that a caller named, but only if it is the next one above all given nonces. A lower nonce is
+   * refused even if it is free: its former transaction may have moved to another nonce, and a repeat of that
+   * transaction at its old nonce would then run twice.
    */
   exactly({ ledger }: Draft, nonce: number): Given | { readonly next: number } | null {
     const next = nextNonce(ledger, this.floor);

@@ -17,8 +17,9 @@ export interface Applied {
 }
 
 /**
- * Decides on a write at time `at` of the database's clock. The fence was checked before. Throws `NotLoaded` if the
- * ledger lacks a row that the write concerns, `BatchRefused` if the write is a programming error.
+ * Applies the ledger's rules to a write at time `at` of the database's clock. The caller has already checked that the
+ * writer owns the lane. Throws `NotLoaded` if the ledger lacks a row that the write concerns, `BatchRefused` if the
+ * write is a programming error.
  */
 export function apply(ledger: Ledger, write: LedgerWrite, at: Date | Moment): Applied {
   const { chainId, signer } = write.fence.lane;
@@ -51,8 +52,8 @@ const JUDGES: { readonly [Kind in LedgerWrite["kind"]]: Judge<Kind> } = {
 };
 
 /**
- * Indexes of the writes of one commit in the order in which they are applied: as they arrived, but `unwatch` last. If a
- * reorg in the same commit changes a transaction, that transaction must still be watched.
+ * Returns the order in which the writes of one commit are applied, as indexes: the order of arrival, but `unwatch`
+ * last. If a reorg in the same commit changes a transaction, that transaction must still be watched.
  */
 export function inOrder(writes: readonly { readonly kind: string }[]): readonly number[] {
   const endsWatch = (place: number) => Number(writes[place]?.kind === "unwatch");
@@ -71,8 +72,8 @@ function notePassedOver(draft: Draft, write: LedgerWrite, before: number | null)
 }
 
 /**
- * The proven transaction count that a write carries. `reconcile` is excluded: after a restore the database may lack
- * transactions that Fencepost itself sent.
+ * The proven transaction count of the chain that a write carries; null for other writes. `reconcile` is excluded: after
+ * a restore the database may lack transactions that Fencepost itself sent.
  */
 function floorOf(write: LedgerWrite) {
   switch (write.kind) {

@@ -1,6 +1,6 @@
 /**
- * Gives a transaction a reserved nonce or a free nonce below the cursor. The transaction is allocated and signed within
- * one write, so that no reader sees it between the two.
+ * Gives a transaction a reserved nonce, or a nonce that an earlier transaction gave up. The transaction is allocated
+ * and signed within one write, so that no reader sees it allocated but unsigned.
  */
 import { hourOf } from "../policy/use.ts";
 import { nextNonce } from "./allocate.ts";
@@ -30,7 +30,7 @@ export function bind(draft: Draft, write: BindWrite): NonceOutcome {
   return { status: "bound", result, ...at };
 }
 
-/** Checks the nonce and takes it. It must belong to a reservation that the caller may still use, or be free. */
+/** Checks the nonce and uses it. It must belong to a reservation that the caller may still use, or be free. */
 function takeNonce(draft: Draft, write: BindWrite): SettleResult {
   const { reservation, nonce, intent, chosen } = write;
   if (chosen !== undefined) return takeChosen(draft, write, chosen.floor);
@@ -43,8 +43,8 @@ function takeNonce(draft: Draft, write: BindWrite): SettleResult {
 }
 
 /**
- * Checks under the lane's lock that the chosen nonce is free: it belongs to no other reservation, and is still the next
- * nonce.
+ * Checks under the lane's lock that the nonce chosen by the caller may be used: it belongs to no other reservation, and
+ * is still the lane's next nonce.
  */
 function takeChosen(draft: Draft, { nonce, intent }: BindWrite, floor: number | null): SettleResult {
   const { reserved, reservations } = draft.ledger;
@@ -69,8 +69,8 @@ function fillHole(draft: Draft, { reservation, nonce, intent: { txId } }: BindWr
 }
 
 /**
- * Number of automatic repairs in the current hour. Windows are whole hours in UTC, by the database's clock, so that
- * successive owners of the lane count in the same window.
+ * Number of placeholders that the lane put automatically at nonces of expired reservations in the current hour. Hours
+ * are whole hours in UTC, by the database's clock, so that successive owners of the lane count in the same hour.
  */
 function repairsInHour({ ledger, at }: Draft) {
   const repairs = loaded(ledger.repairs, "the repairs of this hour");
@@ -89,8 +89,8 @@ function insertSigned(
 }
 
 /**
- * Policy verdict for a transaction at a reserved or free nonce. A transaction that its caller sent itself is only
- * tracked, and a placeholder transfers nothing. So the policies do not check the payloads of these two kinds.
+ * Result of the policy check for a transaction at a reserved nonce or in a nonce gap. Two kinds are not checked for
+ * their payload: a transaction that its caller has already sent itself, and a placeholder, which transfers nothing.
  */
 function judgeBound(draft: Draft, { intent, attempt: { kind } }: BindWrite): Verdict {
   const about = kind === "initial" ? "payload" : kind === "placeholder" ? kind : "cost";
@@ -100,8 +100,8 @@ function judgeBound(draft: Draft, { intent, attempt: { kind } }: BindWrite): Ver
 export type Signing = Pick<BindWrite, "intent" | "attempt" | "reason" | "decision">;
 
 /**
- * The step that signs the transaction. An attempt of which only the hash is known, not the bytes, is never sent, so it
- * gets no claim.
+ * Makes the step that signs the transaction. The step also claims the right to send it, unless only the hash of the
+ * attempt is known: without bytes it is never sent.
  */
 export function signingOf({ intent, attempt, reason, decision }: Signing): TransitionItem {
   return {

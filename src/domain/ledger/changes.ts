@@ -18,12 +18,13 @@ import type {
 
 /**
  * Changes of a lane that a write causes: plain data, in the order of events. A store must persist all of them, and the
- * lane's owner folds them into its memory. The writer (node, token) belongs to the fence, not to the ledger.
+ * lane's owner applies them to its copy in memory. They do not name the writer (node, token): checking the writer is
+ * not part of the ledger.
  */
 export type Change =
   /**
-   * The lane's cursor: all nonces below it were given. Giving a nonce above it (`allocated`, `reserved`, `moved`)
-   * raises the cursor as well.
+   * The lane's next nonce (`cursor`) changes: all nonces below it were given. It also rises, without this change, when
+   * `allocated`, `reserved` or `moved` gives a nonce above it.
    */
   | { readonly kind: "cursor"; readonly cursor: number }
   | { readonly kind: "suspension"; readonly suspendedBy: SuspendedBy | null }
@@ -36,19 +37,22 @@ export type Change =
   | Refused
   | Declined
   | Awaits
-  /** An intent that waited for approval was approved: it gets its nonce like any other intent of the intake table. */
+  /**
+   * An intent that waited for approval was approved. It stays in the intake table and gets its nonce like any other
+   * intent there.
+   */
   | { readonly kind: "approved"; readonly intake: WaitingIntent; readonly result: ApprovalResult; readonly at: Date }
-  /** An operator holds an intent that waits for approval, or releases it (`result.event`). */
+  /** An operator puts an intent that waits for approval on hold, or releases it (`result.event`). */
   | { readonly kind: "held"; readonly intake: WaitingIntent; readonly result: ApprovalResult; readonly at: Date }
   | { readonly kind: "aliased"; readonly intakeId: number; readonly of: string }
-  /** A transaction settled as `state`, mined in `block`, is no longer watched for reorgs. */
+  /** A settled transaction is no longer watched for reorgs. `state`: its outcome. `block`: the block that mined it. */
   | ({ readonly kind: "unwatched"; readonly block: number } & Watched)
   | { readonly kind: "holeLeft"; readonly hole: Hole }
   | { readonly kind: "holeClosed"; readonly nonce: number }
   | { readonly kind: "reserved"; readonly reservation: Reservation }
   /** `from`: state of the reservation before the change. */
   | { readonly kind: "reservationSettled"; readonly reservation: Reservation; readonly from: Reservation["state"] }
-  /** The lane itself put a placeholder at the nonce of an expired reservation. */
+  /** The lane put a placeholder at the nonce of an expired reservation, without an operator's action. */
   | { readonly kind: "repaired"; readonly txId: string; readonly at: Date }
   /** The signer's key was used by a transaction that Fencepost did not send. */
   | ({ readonly kind: "usedElsewhere"; readonly at: Date } & ForeignUse)
@@ -61,43 +65,51 @@ export interface Charged {
   readonly txId: string;
   readonly owner: string | null;
   readonly charge: Charge;
-  /** Set if the amount is counted for the API key even if it exceeds the key's limits. */
+  /** True if the amount is counted for the API key even if it exceeds the key's limits. */
   readonly pastKeyLimits?: true;
 }
 
-/** A new transaction with its nonce. */
+/** A transaction was created and has its nonce. */
 export interface Allocated {
   readonly kind: "allocated";
   readonly intent: PreparedIntent;
   readonly nonce: number;
   /**
-   * Row of the intake table that the transaction came from; null if it did not come from there. The row is done, and
-   * the transaction's history begins with it.
+   * Row of the intake table that the transaction came from; null if it did not come from there. The row is now
+   * consumed, and the transaction's history begins with the row's history.
    */
   readonly intake: WaitingIntent | null;
   readonly at: Date;
 }
 
-/** A transaction took one step. The step's data (attempt, receipt, claim, …) is in the item. */
+/**
+ * A transaction changed by one step of the transition table. The step's data (attempt, receipt, right to send, …) is in
+ * `item`.
+ */
 export interface Moved {
   readonly kind: "moved";
   readonly item: TransitionItem;
-  /** Values of the transaction after the step. This applies to `nonce` and the next three fields. */
+  /** This field and the next three have the transaction's values after the step. */
   readonly nonce: number | null;
   readonly live: boolean;
   readonly attemptCount: number;
   readonly acceptedOrdinal: number | null;
-  /** Number of the history row of this step. `repeats`: that row existed before, and only counts one more repeat. */
+  /**
+   * Number of the step's row in the transaction's history. `repeats`: true if the row already existed, and this step
+   * only increases its repeat count.
+   */
   readonly step: number;
   readonly repeats: boolean;
   readonly at: Date;
 }
 
-/** An intent waits in the intake table until it is approved. The intent owns its request id and has no nonce yet. */
+/** An intent must be approved: it waits in the intake table. It owns its request id, but has no nonce yet. */
 export interface Awaits {
   readonly kind: "awaits";
   readonly intent: PreparedIntent;
-  /** Row of the intake table that keeps waiting; null if the intent did not come from that table. */
+  /**
+   * The intent's existing row in the intake table, which stays there; null if the intent did not come from that table.
+   */
   readonly intake: WaitingIntent | null;
   readonly approval: Approval;
   readonly detail: string;
@@ -105,8 +117,8 @@ export interface Awaits {
 }
 
 /**
- * An intent of the intake table ends without a nonce. It still owns its request id, unless another transaction owns the
- * id or the refusal is that the id was reused.
+ * An intent of the intake table is refused without a nonce. It keeps its request id, except in two cases: another
+ * transaction owns the id, or the intent was refused because it reused the id.
  */
 export interface Refused {
   readonly kind: "refused";
@@ -115,12 +127,12 @@ export interface Refused {
   readonly at: Date;
 }
 
-/** Result of a decision that ends a waiting intent. */
+/** Result of a decision that ends an intent which waits in the intake table. */
 export type EndedResult = ApprovalResult<Exclude<IntakeEvent, "approve" | "hold" | "unhold">>;
 
 /**
- * An intent of the intake table ends as if it had never been requested: its sender gets the reason, and nothing else is
- * stored.
+ * An intent of the intake table ends as if it had never been requested: its sender gets the reason of the refusal, and
+ * no transaction is stored.
  */
 export interface Declined {
   readonly kind: "declined";

@@ -5,8 +5,8 @@ import { actionKeyOf, type Ledger } from "./ledger.ts";
 import type { ActionKey } from "./writes.ts";
 
 /**
- * `at`: the time that changes get. `past`: the time at which reservations are checked for expiry. The two differ if
- * time passed in between.
+ * `at`: the time stored with changes. `past`: the time against which the expiry of reservations is checked. They may
+ * differ slightly.
  */
 export interface Moment {
   readonly at: Date;
@@ -14,7 +14,8 @@ export interface Moment {
 }
 
 /**
- * A write to which the ledger's rules are being applied, with the state of the lane after all changes recorded so far.
+ * Collects the changes of one write while the ledger's rules are applied to it. It also has the state of the lane after
+ * the changes so far.
  */
 export class Draft {
   readonly at: Date;
@@ -41,9 +42,9 @@ export class Draft {
 
   /**
    * True if an action with this key (`Idempotency-Key`) was carried out before. The key is checked under the lane's
-   * lock, and stored in the transaction that carries the action out. A repeat finds the key and does nothing, even on
-   * another node after a takeover or after a commit with an unknown outcome. The caller of this method checks whether
-   * the earlier action was the same one.
+   * lock, and stored in the transaction that carries the action out. So a repeat finds the key and does nothing, even
+   * on another node after a takeover or after a commit with an unknown outcome. The caller of this method checks
+   * whether the earlier action was the same one.
    */
   isCarriedOut(actionKey: ActionKey | undefined): boolean {
     return actionKey !== undefined && this.ledger.actionKeys.get(actionKeyOf(actionKey)) !== null;

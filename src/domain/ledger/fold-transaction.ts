@@ -19,8 +19,8 @@ type Standing = Pick<LedgerTransaction, "steps" | "details"> &
   Partial<Pick<LedgerTransaction, "nonce" | "live" | "pinned">>;
 
 /**
- * The first row of a transaction. As long as it has no nonce, the lane's owner does not track it. Written as one object
- * literal: spreading and overriding took a hundred times as long.
+ * Creates the first row of a transaction. Until it has a nonce, the lane's owner does not keep it in memory. Written as
+ * one object literal: spreading and overriding took a hundred times as long.
  */
 export function begunTransaction(
   { txId, requestId, owner, fingerprint, validUntil }: Begun,
@@ -76,8 +76,8 @@ export function awaitingTransaction({ intent, intake, approval, at }: Awaits): L
 }
 
 /**
- * The part of a transaction that only its own steps change. `At`: the type used for times, either a date or just `true`
- * for "has happened".
+ * The fields of a transaction that only its own steps change. `At`: the type used for times, either a date or just
+ * `true` for "has happened".
  */
 export interface Stepped<At, A extends Attempt> extends Status {
   readonly acceptedOrdinal: number | null;
@@ -87,15 +87,15 @@ export interface Stepped<At, A extends Attempt> extends Status {
   readonly details: StepDetails | undefined;
 }
 
-/** `at`: time of the step. `keep`: converts a new attempt to the form that is stored. */
+/** `at`: time of the step. `keep`: function that converts a new attempt to its stored form. */
 interface Keeping<At, A extends Attempt> {
   readonly at: At;
   readonly keep: (attempt: Attempt) => A;
 }
 
 /**
- * Applies one step to a row, either of the ledger or in the owner's memory. Written as one object literal: if objects
- * of several shapes are spread at one place, V8 copies them a hundred times slower.
+ * Applies one step to a transaction, either in the ledger or in the owner's memory. Written as one object literal: if
+ * objects of several shapes are spread at one place, V8 copies them a hundred times slower.
  */
 export function stepped<At, A extends Attempt, Row extends Stepped<At, A>>(
   row: Row & Stepped<At, A>,
@@ -151,8 +151,8 @@ function movedDetails(details: TransactionDetails, step: StepDetails, { item, at
 }
 
 /**
- * A hold ends when the transaction is settled. Otherwise it would be in force again if a reorg undoes the outcome, and
- * an operator cannot release the hold of a final transaction.
+ * An operator's hold ends when the transaction is settled. Otherwise a reorg that undoes the outcome would put it in
+ * force again, although nobody can release the hold of a final transaction.
  */
 function heldAfter<At>(before: At | null, { event, to }: TransitionItem, at: At): At | null {
   if (isSettled(to)) return null;
@@ -160,7 +160,10 @@ function heldAfter<At>(before: At | null, { event, to }: TransitionItem, at: At)
   return event === "unhold" ? null : before;
 }
 
-/** Sets the time of the first claim on the attempts of a step: from that time on, the network may know the attempt. */
+/**
+ * Sets the time at which the right to send an attempt was first stored: from that time on, the network may know the
+ * attempt.
+ */
 function sentAttempts(all: readonly LedgerAttempt[], { claim }: TransitionItem, at: Date): readonly LedgerAttempt[] {
   if (claim === undefined) return all;
   return all.map((each) =>
@@ -177,8 +180,8 @@ function steppedDetails(before: StepDetails, { claim, receipt, lastError }: Tran
 }
 
 /**
- * The attempts after a step. A new attempt is stored without its signed bytes: these are in the change, and in memory
- * only until they are sent.
+ * The attempts of a transaction after a step. A new attempt is kept here without its signed bytes: these are persisted
+ * with the change, and are in memory only until they are sent.
  */
 function steppedAttempts<A extends Attempt>(
   before: readonly A[],
@@ -200,7 +203,7 @@ function withoutBytes({ rawTransaction: _, ...attempt }: SignedAttempt): Attempt
   return attempt;
 }
 
-/** The highest attempt that an RPC node accepted, after this step. */
+/** Number of the highest attempt that an RPC node has accepted, after this step. */
 export function highestAccepted(before: number | null, { accepted }: TransitionItem): number | null {
   return accepted === undefined ? before : Math.max(before ?? 0, accepted.ordinal);
 }

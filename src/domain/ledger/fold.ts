@@ -1,4 +1,4 @@
-/** Folds changes into a ledger. This is the only place where a ledger changes: `apply` uses it too. */
+/** Applies changes to a ledger. This is the only place where a ledger changes: `apply` uses it too. */
 import type { Reservation } from "../transaction/reservations.ts";
 import { TRANSITIONS } from "../transaction/transitions.ts";
 import type { Allocated, Change, Moved, Refused } from "./changes.ts";
@@ -19,12 +19,12 @@ import { refixed } from "./may-move.ts";
 import type { Part } from "./part.ts";
 import type { ExistingTransaction, RequestOwner } from "./writes.ts";
 
-/** A ledger that no other code refers to yet, so it may be changed in place. */
+/** A new ledger that no other code refers to yet, so it may be changed in place. */
 export type OwnLedger = Own<Ledger>;
 
 /**
- * Changes the ledger in place: for a write of a hundred items, copying would create a hundred ledgers that are thrown
- * away.
+ * Applies a change to the ledger in place. Copies would be wasteful: a write of a hundred items would create a hundred
+ * ledgers and throw them away.
  */
 export function foldInto(ledger: OwnLedger, change: Change): void {
   foldStanding(ledger, change);
@@ -91,7 +91,7 @@ function foldBegun(ledger: OwnLedger, tx: LedgerTransaction, ownsRequest = true)
   if (requestId !== null && ownsRequest) ledger.requests = ledger.requests.add(requestId, existingOf(ledger, tx));
 }
 
-/** Removes an intent from the intake: it has become a transaction or was ended. */
+/** Removes an intent from the intake table: it became a transaction or was refused. */
 function forgetWaiting(ledger: OwnLedger, { intakeId, txId, requestId, approval }: WaitingIntent) {
   ledger.intake = ledger.intake.delete(intakeId);
   if (approval === null) return;
@@ -133,8 +133,8 @@ function foldMoved(ledger: OwnLedger, change: Moved) {
 }
 
 /**
- * Updates the stored state of a request id's owner after its transaction changed: a repeated request gets this state as
- * its response.
+ * Updates the state that is stored with a request id after its transaction changed. A repeated request gets this state
+ * as its response.
  */
 function renamed(
   requests: Ledger["requests"],

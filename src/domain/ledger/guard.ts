@@ -1,6 +1,6 @@
 /**
- * The policies of a lane and the use of their limits: decides if a payload may be committed, and what is charged for
- * it.
+ * Policy checks of a lane: decides from the policies and the amounts used so far if a payload may be committed, and
+ * which amounts are charged for it.
  */
 
 import type { Address, Lane } from "../lane.ts";
@@ -27,17 +27,20 @@ import type { Spending, TransitionItem } from "./writes.ts";
 
 const NAMED = { kind: "named" } as const;
 
-/** A guard that has the policies, but no amounts used so far: those are not loaded yet. */
+/** Policy check that has the policies, but not yet the amounts used so far. */
 export function nothingUsed(policies: Policies): Guard {
   return { policies, use: undefined, keyUse: Part.of("use of key", NAMED), charges: Part.of("charges of", NAMED) };
 }
 
 type Holder = Pick<LedgerTransaction, "txId" | "owner">;
 
-/** Result of a policy check. `charges`: amounts to record together with the write that was checked. */
+/** Result of a policy check. `charges`: amounts to record in the same commit as the write that was checked. */
 export type Verdict = { readonly forbidden: Forbidden } | { readonly charges: readonly Charged[] };
 
-/** Result of the policy check of a new transaction. `awaited`: no rule forbids it, but it needs approval first. */
+/**
+ * Result of the policy check of a new transaction. `awaited`: set if no rule forbids the transaction, but it needs
+ * approval first.
+ */
 export type FirstVerdict = Verdict | { readonly awaited: Awaited };
 
 const UNLIMITED: Verdict = { charges: [] };
@@ -80,7 +83,10 @@ export function judgeStep({ ledger, at }: Judging, tx: LedgerTransaction, item: 
   return { charges: correction(charges, item).map((charge) => chargedTo(tx, charge)) };
 }
 
-/** Use of the limits by the signer and the API key, and the `charges` of the transaction in question. */
+/**
+ * Amounts that the signer and the API key have used of their limits, and the `charges` of the transaction that is
+ * checked.
+ */
 export interface PolicyUse {
   readonly lane: Lane;
   readonly at: Date;
@@ -91,7 +97,7 @@ export interface PolicyUse {
   readonly charges: readonly Charge[];
 }
 
-/** Predicts the policy verdict for the time `use.at`. Only the verdict within the commit is binding. */
+/** Predicts the result of a policy check at the time `use.at`. Only the check within the commit is binding. */
 export function foreseen(policies: Policies, use: PolicyUse, spends: Spending): FirstVerdict {
   const { lane, at, owner, signer, key, charges } = use;
   if (policies.unreadable.length > 0) return { forbidden: UNREADABLE };
@@ -108,8 +114,8 @@ export function concernsLimits({ spends, attempt, from, to }: TransitionItem): b
 }
 
 /**
- * An outcome corrects the counted amounts to the amounts that were paid; if the outcome is undone, the worst case is
- * counted again.
+ * The outcome of a transaction corrects the counted amounts to the amounts that were paid. If the outcome is undone,
+ * the worst case is counted again.
  */
 function correction(charges: readonly Charge[], { paid, event, from, to }: TransitionItem) {
   if (!isSettled(to)) return isSettled(from) ? unsettledCharges(charges) : [];
@@ -118,9 +124,9 @@ function correction(charges: readonly Charge[], { paid, event, from, to }: Trans
 }
 
 /**
- * Spending to check at a transaction's first signature: the amounts of the first check, at the price to be signed,
- * which may have risen since. Null for a transaction accepted before there was a policy: it is not checked until it is
- * changed.
+ * Spending to check when a transaction is first signed: the amounts of its check at allocation, but at the price to be
+ * signed, which may have risen since. Null for a transaction that was accepted before there was a policy: it is not
+ * checked until an operator changes it.
  */
 function signedSpending({ event, attempt }: TransitionItem, charges: readonly Charge[]): Spending | null {
   if (attempt === undefined || isElsewhere(attempt)) return null;
@@ -182,12 +188,12 @@ function chargedTo({ txId, owner }: Holder, charge: Charge): Charged {
   return { kind: "charged", txId, owner, charge };
 }
 
-/** The guard to check this transaction with; null if no policy limits it. */
+/** Returns the policy check for this transaction; null if no policy limits it. */
 function guardOf({ guard, lane }: Ledger, { owner }: Holder) {
   return guard !== null && isLimited(guard.policies, lane.signer, owner) ? guard : null;
 }
 
-/** A copy of the guard with one more charge. */
+/** A copy of this policy check with one more charge. */
 export function foldCharge(guard: Guard, signer: Address, { txId, owner, charge }: Charged): Guard {
   const { policies, use, keyUse, charges } = guard;
   const isOfKey = owner !== null && policyFor(policies.keys, owner) !== null;

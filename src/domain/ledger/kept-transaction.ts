@@ -11,8 +11,8 @@ import type { StepDetails } from "./ledger.ts";
 import type { TransitionItem } from "./writes.ts";
 
 /**
- * A transaction in its owner's memory. Times come from the database, so a planned step has none yet: only the fact that
- * it happened is stored.
+ * A transaction in its owner's memory. Its times come from the database, so a step that is not committed yet has none:
+ * instead of a time, only the fact that it happened is stored.
  */
 export interface TransactionRow extends Stepped<true, Attempt> {
   readonly attempts: readonly Attempt[];
@@ -21,7 +21,7 @@ export interface TransactionRow extends Stepped<true, Attempt> {
 
 export interface KeptTransaction {
   readonly acknowledged: TransactionRow;
-  /** Steps that are planned and not acknowledged yet, in the order in which they were planned. */
+  /** Steps that are planned but not yet acknowledged by the database, in the order in which they were planned. */
   readonly underWay: readonly TransitionItem[];
   /** State of the transaction once the steps of `underWay` are committed. */
   readonly expected: TransactionRow;
@@ -42,17 +42,20 @@ const KEEPING = { at: true, keep: (attempt: Attempt) => attempt } as const;
 
 const NONE: readonly TransitionItem[] = [];
 
-/** A transaction in memory, as the database has it: no step is in flight. */
+/** Makes the in-memory record of a transaction as it was read from the database: no step is in flight. */
 export function keptTransaction(row: TransactionRow): KeptTransaction {
   return { acknowledged: row, underWay: NONE, expected: row };
 }
 
-/** A transaction that was allocated and signed in one write, which the database has acknowledged. */
+/**
+ * Makes the in-memory record of a transaction that was allocated and signed in one write, which the database has
+ * acknowledged.
+ */
 export function boundTransaction(signing: Signing): KeptTransaction {
   return keptTransaction(stepped(UNSIGNED, signingOf(signing), KEEPING));
 }
 
-/** Adds a step that is on its way to the database. */
+/** Adds a planned step, which is being written to the database. */
 export function stepPlanned(
   { acknowledged, underWay, expected }: KeptTransaction,
   item: TransitionItem,
@@ -61,15 +64,15 @@ export function stepPlanned(
 }
 
 /**
- * The database has accepted the first step in flight. Throws if it accepted a different one: then memory and database
- * differ.
+ * Called when the database has committed the first planned step. Throws if it committed a different one: then memory
+ * and database differ.
  */
 export function stepAcknowledged(kept: KeptTransaction, { item }: Moved): KeptTransaction {
   const { acknowledged, underWay, expected } = kept;
   const first = underWay[0];
   if (first !== item)
     throw new Error(`${item.event} of ${item.txId} was committed out of order; expected ${first?.event ?? "nothing"}`);
-  // This was the last step in flight, so `expected` has exactly the acknowledged steps.
+  // No other step is in flight, so `expected` is now exactly what the database has.
   if (underWay.length === 1) return keptTransaction(expected);
   return { acknowledged: stepped(acknowledged, item, KEEPING), underWay: underWay.slice(1), expected };
 }

@@ -1,14 +1,14 @@
 /**
- * The part of a lane's ledger in its owner's memory: the lane's own row, and every nonce below the cursor without a
- * transaction. It is read when the lane is acquired, and changes only by acknowledged commits, in their order. No
- * decision about a write is based on this copy.
+ * The part of a lane's ledger that its owner has in memory: the lane's own row, and every nonce below the lane's next
+ * nonce that has no transaction. It is read when the lane is acquired, and changes only by acknowledged commits, in
+ * their order. No write is accepted or refused on the basis of this copy.
  */
 import type { Hole } from "../nonces/holes.ts";
 import type { Change } from "./changes.ts";
 import type { Ledger } from "./ledger.ts";
 import { Part } from "./part.ts";
 
-/** The lane's own row, and the nonces below its cursor that no transaction holds. */
+/** The lane's own row, and the nonces below the lane's next nonce that no transaction has. */
 export type KeptLedger = Pick<Ledger, "cursor" | "suspendedBy" | "reconciled" | "holes" | "reserved">;
 
 /** The part of a lane, as read from the store, that the owner keeps in memory. */
@@ -34,7 +34,7 @@ export function keptOf({ cursor, suspendedBy, reconciled, holes, reservations }:
 
 const ALL = { kind: "all" } as const;
 
-/** Folds changes in the order in which they were committed. */
+/** Applies changes in the order in which they were committed. */
 export function foldKept(kept: KeptLedger, changes: readonly Change[]): KeptLedger {
   const folded = { ...kept };
   for (const change of changes) foldStanding(folded, change);
@@ -43,7 +43,7 @@ export function foldKept(kept: KeptLedger, changes: readonly Change[]): KeptLedg
 
 export type Own<T> = { -readonly [Name in keyof T]: T[Name] };
 
-/** Folds one change into the lane's row, its nonce gaps and its reservations. */
+/** Applies one change to the lane's row, its nonce gaps and its reservations. */
 export function foldStanding(standing: Own<KeptLedger>, change: Change): void {
   switch (change.kind) {
     case "cursor":
@@ -81,7 +81,7 @@ function foldNonces(standing: Own<KeptLedger>, change: Change) {
   }
 }
 
-/** Raises the cursor above a nonce that is given. */
+/** Raises the lane's next nonce above a nonce that is given. */
 function giveNonce(standing: Own<KeptLedger>, nonce: number | null) {
   if (nonce !== null) standing.cursor = Math.max(standing.cursor ?? 0, nonce + 1);
 }

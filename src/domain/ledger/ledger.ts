@@ -8,44 +8,53 @@ import type { Attempt, Receipt } from "../transaction/transaction.ts";
 import { isSettled, type State, type Status, type TransitionEvent } from "../transaction/transitions.ts";
 import { loaded, Part } from "./part.ts";
 
-/** Some of the database's rows of a lane, as they are under the lane's lock. Readonly throughout. */
+/** Some of the database's rows of a lane, as read under the lane's lock. Nothing in it can be changed. */
 export interface Ledger {
   readonly lane: Lane;
-  /** One above every nonce that was ever given, unless an operator lowered it. Null: the lane is new. */
+  /**
+   * The lane's next nonce: one above every nonce that was ever given, unless an operator lowered it. Null: the lane is
+   * new.
+   */
   readonly cursor: number | null;
   readonly suspendedBy: SuspendedBy | null;
   /** One above the highest nonce whose transaction was deleted by retention (retention.ts); null: none was deleted. */
   readonly departedBelow: number | null;
   /**
-   * False: the database's history changed (restore, lost commits), and the lane has not been compared with the chain
+   * False if the database's history changed (a restore, lost commits) and the lane has not been compared with the chain
    * since.
    */
   readonly reconciled: boolean;
-  /** True if the feed's present epoch began because commits may have been lost. Undefined: not loaded. */
+  /** True if the feed's current epoch began because the database may have lost commits. Undefined: not loaded. */
   readonly mayHaveLost: boolean | undefined;
-  /** The highest nonce whose reservation ended without being released; null: there is none. Undefined: not loaded. */
+  /**
+   * The highest nonce whose reservation ended in any way but a release by its caller; null: there is none. Undefined:
+   * not loaded.
+   */
   readonly endedThrough: number | null | undefined;
   /**
-   * Nonces below this floor were given before the database last lost, or may have lost, commits. Undefined: not loaded.
+   * Nonces below this one were given before the database last lost, or may have lost, commits. Undefined: not loaded.
    */
   readonly epochFloor: number | undefined;
   /**
-   * Times when the lane itself put placeholders at nonces of expired reservations, at least those of the last hour.
-   * Undefined: not loaded.
+   * Times at which the lane automatically put placeholders at nonces of expired reservations. Includes at least those
+   * of the last hour. Undefined: not loaded.
    */
   readonly repairs: readonly Date[] | undefined;
   readonly transactions: Part<string, LedgerTransaction>;
-  /** Transaction id by nonce, in any state. */
+  /** Id of the transaction at each nonce, whatever its state. */
   readonly nonces: Part<number, string>;
-  /** Transactions that are still tracked, by nonce: open, or settled and watched for reorgs. */
+  /** Ids of the transactions that the owner still processes, by nonce: open, or settled and watched for reorgs. */
   readonly live: Part<number, string>;
-  /** Transactions that may not change their nonce (may-move.ts), by nonce. */
+  /** Ids of transactions that may not change their nonce (may-move.ts), by nonce. */
   readonly fixed: Part<number, string>;
   /** Settled transactions that are watched for reorgs, by the number of the block that mined them. */
   readonly watched: Part<number, readonly Watched[]>;
-  /** Owners of request ids, by request id. */
+  /** The transaction that owns each request id. */
   readonly requests: Part<string, RequestOwner>;
-  /** Owners of a pool's request ids (`poolKey`): a transaction of this lane, or of another lane of the pool. */
+  /**
+   * The transaction that owns each request id of a pool (`poolKey`). It is on this lane, or on another lane of the
+   * pool.
+   */
   readonly pooled: Part<string, RequestOwner>;
   readonly holes: Part<number, Hole>;
   readonly reservations: Part<string, Reservation>;
@@ -53,7 +62,7 @@ export interface Ledger {
   readonly reserved: Part<number, string>;
   /** Reservation ids by the caller's request id. */
   readonly reservedAs: Part<string, string>;
-  /** Intents in the intake table. */
+  /** Intents in the intake table, by the number of their row. */
   readonly intake: Part<number, WaitingIntent>;
   /** Fingerprints of operators' actions that were carried out, by idempotency key (draft.ts). */
   readonly actionKeys: Part<string, Hex>;
@@ -65,7 +74,7 @@ export interface LedgerTransaction extends Status {
   readonly txId: string;
   readonly requestId: string | null;
   readonly owner: string | null;
-  /** The transaction's nonce. Null: it was refused before it got a nonce, or it gave the nonce up. */
+  /** The transaction's nonce. Null if it was refused before it got a nonce, or has given its nonce up. */
   readonly nonce: number | null;
   readonly live: boolean;
   readonly lastEvent: TransitionEvent;
@@ -78,7 +87,7 @@ export interface LedgerTransaction extends Status {
   readonly acceptedOrdinal: number | null;
   /** The caller's deadline for the transaction; null: there is none. */
   readonly validUntil: Date | null;
-  /** Time since which an operator holds the transaction; null: not held. */
+  /** Time since which an operator has put the transaction on hold; null: not on hold. */
   readonly heldSince: Date | null;
   /**
    * Time since which the transaction is being cancelled because `validUntil` has passed; null: it is not being
@@ -95,7 +104,7 @@ export interface LedgerTransaction extends Status {
   readonly details: TransactionDetails | undefined;
 }
 
-/** Details of a transaction that only the lane's owner needs; no rule of the ledger reads them. */
+/** Details of a transaction that only the lane's owner uses; the rules of the ledger do not read them. */
 export interface TransactionDetails extends StepDetails {
   readonly createdAt: Date;
   readonly lastSubmittedAt: Date | null;
@@ -103,7 +112,7 @@ export interface TransactionDetails extends StepDetails {
   readonly lostSightAt: Date | null;
 }
 
-/** Details of a transaction that follow from its steps alone. */
+/** Details of a transaction that are computed from its steps alone. */
 export interface StepDetails {
   readonly receipt: Receipt | null;
   readonly submitAttempts: number;
@@ -111,7 +120,7 @@ export interface StepDetails {
 }
 
 export interface LedgerAttempt extends Attempt {
-  /** Time at which sending the attempt was first claimed; null: never. */
+  /** Time at which the right to send the attempt was first stored; null: never. */
   readonly firstSentAt: Date | null;
 }
 
@@ -122,7 +131,7 @@ export interface Watched {
   readonly state: State;
 }
 
-/** An intent of the intake table without a result yet. */
+/** An intent in the intake table, the table of intents without a nonce, that has no result yet. */
 export interface WaitingIntent {
   readonly intakeId: number;
   readonly txId: string;
@@ -133,11 +142,11 @@ export interface WaitingIntent {
   /** The approval that the intent needs; null: no policy requires one. */
   readonly approval: Approval | null;
   readonly validUntil?: Date;
-  /** True if an operator holds the intent: until its release it gets no nonce and does not expire. */
+  /** True if an operator has put the intent on hold: until its release it gets no nonce and does not expire. */
   readonly held?: true;
-  /** How often the intent was held or released; absent: never. */
+  /** How often the intent was put on hold or released; absent: never. */
   readonly holds?: number;
-  /** True if the process that sent the intent still waits for the result, and has not yet answered its caller. */
+  /** True if the node that stored the intent still waits for the result and has not yet responded to its caller. */
   readonly unanswered: boolean;
 }
 
@@ -164,7 +173,7 @@ export function stepsOf({ approval, holds = 0 }: Pick<WaitingIntent, "approval" 
 
 const NAMED = { kind: "named" } as const;
 
-/** A ledger with only the lane's own row: the loader adds the other rows that a write needs. */
+/** Creates a ledger with only the lane's own row. The loader adds the other rows that a write needs. */
 export function bareLedger(
   lane: Lane,
   standing: Pick<Ledger, "cursor" | "suspendedBy" | "reconciled"> & Partial<Ledger>,
@@ -173,7 +182,8 @@ export function bareLedger(
 }
 
 /**
- * One object shared by all lanes: a commit of many lanes creates a ledger for each, and most of its fields stay empty.
+ * One empty object shared by all lanes: a commit of many lanes creates a ledger for each, and most of its fields stay
+ * empty.
  */
 const NOTHING_LOADED: Omit<Ledger, "lane" | "cursor" | "suspendedBy" | "reconciled"> = {
   departedBelow: null,
@@ -194,12 +204,18 @@ const NOTHING_LOADED: Omit<Ledger, "lane" | "cursor" | "suspendedBy" | "reconcil
   guard: null,
 };
 
-/** True if the lane must neither allocate nor send: it has to be reconciled first, or an operator has to review it. */
+/**
+ * True if the lane must neither allocate nor send: it must first be compared with the chain, or an operator has to
+ * review it.
+ */
 export function isHeld({ reconciled, suspendedBy }: Ledger): boolean {
   return !reconciled || suspendedBy === "HISTORY";
 }
 
-/** True if the lane gives no nonces: it is on hold, or this version cannot read all rules of the policy document. */
+/**
+ * True if the lane gives no nonces: it must first be compared with the chain or reviewed, or this version cannot read
+ * all rules of the policy document.
+ */
 export function givesNoNonce(ledger: Ledger): boolean {
   return isHeld(ledger) || (ledger.guard?.policies.unreadable.length ?? 0) > 0;
 }
@@ -237,12 +253,10 @@ export function reservationAt(reservation: Reservation, at: Date): Reservation {
  */
 export type SuspendedBy = "OPERATOR" | "HISTORY";
 
-/** Owner of a request id: a transaction, or a transaction that retention has deleted. */
+/** Owner of a request id: a transaction, stored or already deleted by retention. */
 export type RequestOwner = ExistingTransaction | Spent;
 
-/**
- * Owner of a request id whose transaction was final and was deleted by retention: only its existence is still known.
- */
+/** Owner of a request id whose transaction was final and was deleted by retention: nothing else is known about it. */
 export interface Spent {
   readonly spent: true;
 }

@@ -1,6 +1,6 @@
 /**
- * Decides which transactions may leave their nonce. Moving transactions down, expiry, and the rules about nonce gaps
- * all use only these functions. When two of them had different rules, a nonce was given up below a transaction that
+ * Decides which transactions may leave their nonce. All code that moves transactions, expires them or handles nonce
+ * gaps uses only these functions. When two places had different rules, a nonce was given up below a transaction that
  * could not move, and its lane was blocked for ever.
  */
 import type { Ledger, LedgerTransaction } from "./ledger.ts";
@@ -9,9 +9,8 @@ import { loaded } from "./part.ts";
 type Holder = Pick<LedgerTransaction, "state" | "attemptCount" | "nonce" | "pinned">;
 
 /**
- * True if the transaction was never signed, as far as the database can know. Below the epoch's floor this is not
- * certain: those nonces were given before the database lost, or may have lost, commits, and a lost commit may have
- * contained a signature that was already sent.
+ * True if the transaction was certainly never signed. Not certain for nonces that were given before the database lost,
+ * or may have lost, commits: a lost commit may have contained a signature that was already sent.
  */
 function isUnsigned({ state, attemptCount, nonce }: Holder, epochFloor: number) {
   return state === "ALLOCATED" && attemptCount === 0 && nonce !== null && nonce >= epochFloor;
@@ -36,8 +35,8 @@ export function mayGiveUp({ epochFloor, fixed, reserved }: Ledger, tx: Holder): 
 }
 
 /**
- * Updates `fixed`, the transactions that may not change their nonce, after a transaction changed. `before` or `after`
- * is null if the transaction did not exist then.
+ * Updates `fixed`, the list of transactions that may not change their nonce, after a transaction changed. `before` is
+ * null for a new transaction, `after` for one that was removed.
  */
 export function refixed(
   fixed: Ledger["fixed"],

@@ -1,4 +1,4 @@
-/** Moves a transaction by one step through the table of domain/transitions.ts. */
+/** Changes the state of a transaction by one step of the transition table (domain/transitions.ts). */
 import { type Hole, isFree } from "../nonces/holes.ts";
 import { leavesFrom, TRANSITIONS, type TransitionRule } from "../transaction/transitions.ts";
 import { isOver } from "./allocate.ts";
@@ -40,10 +40,10 @@ export function move(draft: Draft, item: TransitionItem): MoveResult {
 }
 
 /**
- * A lane on hold permits no send and gives up no nonce: the database may have lost the record of what was sent. A held
- * transaction is sent only by an operator's decision. Whether a transaction has expired is decided by the database's
- * clock alone. An expired one gives up its nonce only if no nonce gap would remain; otherwise it is cancelled at its
- * nonce.
+ * Refuses steps that are not allowed now. A lane that waits for a comparison with the chain or for an operator sends
+ * nothing and gives up no nonce: the database may have lost the record of what was sent. A transaction on hold is sent
+ * only by an operator's decision. Only the database's clock decides whether a transaction has expired. An expired
+ * transaction gives up its nonce only if no nonce gap would remain; otherwise it is cancelled at its nonce.
  */
 function mayBeTaken({ ledger, at }: Draft, tx: LedgerTransaction, item: TransitionItem) {
   const { claim, decision, sendRequested, expires, event } = item;
@@ -55,8 +55,8 @@ function mayBeTaken({ ledger, at }: Draft, tx: LedgerTransaction, item: Transiti
 }
 
 /**
- * Records that another program's transaction is mined at the nonce of ours. If it is found again after a reorg, it is
- * not counted as another use.
+ * Records that another program's transaction is mined at the nonce of our transaction. If it is found again after a
+ * reorg, it is not recorded a second time.
  */
 function noteForeign(draft: Draft, { txId, attempt }: TransitionItem) {
   const nonce = draft.ledger.transactions.get(txId)?.nonce ?? null;
@@ -71,8 +71,8 @@ function complete(draft: Draft, { txId, requestId }: LedgerTransaction, { comple
 }
 
 /**
- * True if the step fits the transaction: the state matches, the table allows the sub-state, and the sub-state matches
- * if the step stays in it.
+ * True if the step fits the transaction: the state matches, the transition table allows the sub-state, and a step that
+ * keeps the sub-state names the current one.
  */
 function fits(tx: LedgerTransaction, item: TransitionItem) {
   const rule: TransitionRule = TRANSITIONS[item.event];
@@ -82,7 +82,8 @@ function fits(tx: LedgerTransaction, item: TransitionItem) {
 }
 
 /**
- * Refuses a transition that the table does not have: this is a programming error, not a conflict between two writers.
+ * Refuses a transition that is not in the transition table: this is a programming error, not a conflict between two
+ * writers.
  */
 function refuseIllegal({ event, from, to, subState }: TransitionItem) {
   const rule: TransitionRule = TRANSITIONS[event];
@@ -91,7 +92,10 @@ function refuseIllegal({ event, from, to, subState }: TransitionItem) {
   throw new BatchRefused(`the transition ${event} ${from} → ${to}/${subState ?? "-"} is not legal`);
 }
 
-/** Attempts are numbered without a gap, and only a stored attempt may be sent, accepted or identified. */
+/**
+ * Checks that attempts are numbered without a gap, and that only a stored attempt is sent, accepted, or given a hash.
+ * Returns the number of attempts.
+ */
 function countAttempts({ txId, attemptCount, attempts }: LedgerTransaction, item: TransitionItem) {
   const { attempt, claim, accepted, identified } = item;
   const count = attemptCount + (attempt === undefined ? 0 : 1);
@@ -116,7 +120,7 @@ function countAttempts({ txId, attemptCount, attempts }: LedgerTransaction, item
 interface Way {
   /** Nonce of the transaction after the step. */
   readonly nonce: number | null;
-  /** Free nonce below the cursor that the transaction moves to; null if it does not move. */
+  /** The nonce gap that the transaction moves down into; null if it does not move. */
   readonly fills: number | null;
   /** The nonce gap that the transaction leaves behind; null if it leaves none. */
   readonly leaves: Omit<Hole, "since"> | null;
@@ -148,8 +152,8 @@ function wayOf(ledger: Ledger, tx: LedgerTransaction, item: TransitionItem): Way
 }
 
 /**
- * True if an event only repeats the last one: then it is counted on that event's history row. An event with a new
- * payload, or one that makes a private transaction public, is not a repeat.
+ * True if an event only repeats the last one: then the history row of the last event counts one more repeat. An event
+ * with a new payload, or one that makes a private transaction public, is not a repeat.
  */
 function isRepeat(tx: LedgerTransaction, item: TransitionItem) {
   return (

@@ -1,6 +1,9 @@
 import { type Key, OrderedMap } from "./ordered-map.ts";
 
-/** The database cannot apply the batch because one item is invalid. Bisecting the batch finds that item. */
+/**
+ * Thrown if one item of a batch is invalid, so that the database cannot apply the batch. Bisecting the batch finds that
+ * item.
+ */
 export class BatchRefused extends Error {
   override readonly name = "BatchRefused";
 }
@@ -24,8 +27,8 @@ export function loaded<T>(fact: T | undefined, what: string): T {
 }
 
 /**
- * Keys that a part covers in addition to the rows that were loaded one by one: all, none, all from a key on, or all up
- * to a key.
+ * Which keys a part covers beside the rows that were loaded one by one: all, none, all from a key on, or all up to a
+ * key.
  */
 export type Cover<K extends Key> =
   | { readonly kind: "all" }
@@ -41,7 +44,7 @@ export class Part<K extends Key, V> {
   /** Name of one row for error messages, such as "request id". */
   readonly what: string;
   readonly cover: Cover<K>;
-  /** Rows by key. Null: the row is known to be missing, although `cover` does not include its key. */
+  /** Rows by key. A null value means: no such row exists, although `cover` does not include the key. */
   private readonly rows: OrderedMap<K, V | null>;
 
   private constructor(what: string, cover: Cover<K>, rows: OrderedMap<K, V | null>) {
@@ -50,7 +53,7 @@ export class Part<K extends Key, V> {
     this.rows = rows;
   }
 
-  /** `rows`: all existing rows whose keys `cover` includes, and any other rows that are known. */
+  /** `rows`: all existing rows whose keys are within `cover`, and any other rows that are known. */
   static of<K extends Key, V>(what: string, cover: Cover<K>, rows: Iterable<readonly [K, V | null]> = []): Part<K, V> {
     return new Part(what, cover, OrderedMap.of(rows));
   }
@@ -72,7 +75,7 @@ export class Part<K extends Key, V> {
     return rows.length === 0 ? this : this.holding(this.rows.with(rows));
   }
 
-  /** A copy of this part that also has all rows within this cover. */
+  /** A copy of this part that also has all rows of the given range of keys. */
   covering(cover: Cover<K>, rows: Iterable<readonly [K, V]>): Part<K, V> {
     return this.holding(this.rows.with(rows), cover);
   }
@@ -93,14 +96,17 @@ export class Part<K extends Key, V> {
   }
 
   /**
-   * Stores a row that will not change any more if the part covers everything. Otherwise drops the row, and the part no
+   * Stores a row that will not change any more, if the part covers all keys. Otherwise drops the row, and the part no
    * longer covers its key.
    */
   retire(key: K, row: V): Part<K, V> {
     return this.holding(this.cover.kind === "all" ? this.rows.set(key, row) : this.rows.delete(key));
   }
 
-  /** A copy of this part that covers only the rows it has. Used after a change that may concern any other key. */
+  /**
+   * A copy of this part that covers only the keys of its own rows. Used after a change that may affect rows that are
+   * not loaded.
+   */
   unsure(): Part<K, V> {
     return this.cover.kind === "named" ? this : this.holding(this.rows, { kind: "named" });
   }
@@ -111,7 +117,7 @@ export class Part<K extends Key, V> {
     return [...this.known(key)].at(-1)?.[0] ?? null;
   }
 
-  /** Rows up to this key, ascending. */
+  /** Rows with keys up to this one, in ascending order. */
   through(key: K): readonly (readonly [K, V])[] {
     if (this.cover.kind === "from" || !this.covers(key)) throw new NotLoaded(`every ${this.what} up to ${key}`);
     const rows: (readonly [K, V])[] = [];
@@ -128,7 +134,7 @@ export class Part<K extends Key, V> {
     return [...this.known(from)];
   }
 
-  /** Number of rows; throws unless the part covers everything. */
+  /** Number of rows of this kind; throws unless all of them are loaded. */
   get size(): number {
     if (this.cover.kind !== "all") throw new NotLoaded(`every ${this.what}`);
     return this.rows.size;

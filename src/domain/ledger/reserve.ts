@@ -11,7 +11,10 @@ export function reserve(draft: Draft, write: ReserveWrite): NonceOutcome {
   return { status: "reserved", result, cursor: draft.ledger.cursor ?? 0 };
 }
 
-/** Result for a repeated reservation request: what the caller's request id already belongs to; null if it is new. */
+/**
+ * Returns the result for a repeated reservation request, according to what its request id already belongs to; null if
+ * the request is new.
+ */
 function known({ ledger, past }: Draft, requestId: string | null): ReserveResult | null {
   if (requestId === null) return null;
   const reservationId = ledger.reservedAs.get(requestId);
@@ -37,8 +40,8 @@ function keep(draft: Draft, write: ReserveWrite): ReserveResult {
 }
 
 /**
- * Number of nonces of the lane that this API key's reservations block for others. Expired reservations count, too:
- * until a transaction uses its nonce, an expired one also blocks all nonces above.
+ * Number of the lane's nonces that this API key's reservations block for others. Expired reservations count too: until
+ * a transaction uses the nonce, all nonces above it are blocked.
  */
 function keptFromOthers({ ledger: { reserved, reservations, holes } }: Draft, owner: string | null) {
   const open = reserved.every().filter(([, id]) => reservations.get(id)?.owner === owner);
@@ -62,8 +65,8 @@ export function expire(draft: Draft): NonceOutcome {
 }
 
 /**
- * True if the reservation has expired, or if more than twice its time to live is left. In the second case the
- * database's clock was set back, and the nonce would block the lane for that much longer.
+ * True if the reservation has expired, or if its remaining time is more than twice its time to live. In the second case
+ * the database's clock was set back, and the nonce would otherwise block the lane for that much longer.
  */
 function isOver({ expiresAt, ttlMs }: Reservation, at: Date) {
   const leftMs = expiresAt.getTime() - at.getTime();
@@ -85,8 +88,8 @@ export function settle(draft: Draft, reservation: Reservation, as: Pick<Reservat
 }
 
 /**
- * The reservation, if its caller may still submit a transaction for it: nothing else uses its nonce. After its expiry
- * this is so until a placeholder uses the nonce or the chain has passed it.
+ * Returns the reservation if its caller may still submit a transaction for it: no other transaction uses the nonce. An
+ * expired reservation can still be used until a placeholder uses its nonce or the chain has passed it.
  */
 export function usable({ ledger }: Draft, reservationId: string): Reservation | null {
   const reservation = ledger.reservations.get(reservationId);

@@ -1,6 +1,6 @@
 /**
- * Settles intents of the intake table that get no nonce. Settled intents are skipped, because an owner may repeat this
- * write.
+ * Ends intents of the intake table (intents without a nonce) that will get none. Intents that have already ended are
+ * skipped, because an owner may repeat this write.
  */
 import { tooLate } from "../errors.ts";
 import { isAnothers } from "../keys/principal.ts";
@@ -23,8 +23,9 @@ export function settleIntake(draft: Draft, { results }: SettleIntakeWrite): Ledg
 }
 
 /**
- * Refuses an intent, or declines it if its sender still waits. Decided under the row's lock: the sender may just have
- * stopped waiting and told its caller that the intent is accepted.
+ * Refuses an intent. If its sender still waits for the result, the refusal is returned to the sender and nothing is
+ * stored. Decided under the row's lock, because the sender may just have stopped waiting and reported the intent as
+ * accepted.
  */
 function refuseOrDecline(draft: Draft, intake: WaitingIntent, result: Extract<IntakeResult, { result: "refused" }>) {
   const { problem } = result;
@@ -40,7 +41,7 @@ function decide(draft: Draft, intake: WaitingIntent, result: ApprovalResult) {
   const actionKey = result.decision?.actionKey;
   if (draft.isCarriedOut(actionKey)) return;
   if (result.event === "hold" || result.event === "unhold") {
-    // Holding a held intent, or releasing a released one, changes nothing.
+    // An intent that is already on hold or already released does not change again.
     const isNew = (intake.held === true) !== (result.event === "hold");
     if (isNew) draft.record({ kind: "held", intake, result, at: draft.at });
     draft.keepActionKey(actionKey);
@@ -52,7 +53,7 @@ function decide(draft: Draft, intake: WaitingIntent, result: ApprovalResult) {
     end(draft, intake, result.event === "expire" ? { ...result, event: result.event } : late);
     return;
   }
-  // A held intent does not expire.
+  // An intent on hold does not expire.
   if (result.event === "expire") return;
   if (result.event === "callOff" ? approval === null && !held : approval?.approved !== false) return;
   draft.keepActionKey(actionKey);
@@ -60,7 +61,7 @@ function decide(draft: Draft, intake: WaitingIntent, result: ApprovalResult) {
   else end(draft, intake, { ...result, event: result.event });
 }
 
-/** How the intent ends by itself if its time is over; null: it does not end yet. */
+/** Returns how the intent ends if its deadline has passed; null if it does not end yet. */
 function lateEnd(intake: WaitingIntent, at: Date): EndedResult | null {
   const { approval, validUntil } = intake;
   if (validUntil !== undefined && validUntil <= at) return lapsed(intake, validUntil);
@@ -77,7 +78,7 @@ function end(draft: Draft, intake: WaitingIntent, result: EndedResult) {
   const isSame =
     other !== null && !isSpent(other) && other.fingerprint === fingerprint && !isAnothers(other.owner, owner);
   if (isSame && other.txId !== txId) draft.record({ kind: "aliased", intakeId, of: other.txId });
-  // The sender has not answered its caller yet, so the sender gets this refusal as the answer.
+  // The sender still waits and has not yet responded to its caller, so the refusal is returned to the sender.
   else if (intake.unanswered && isOver(intake.validUntil, draft.at))
     draft.record({ kind: "declined", intake, problem: problemFrom(tooLate()) });
   else refuse(draft, intake, result);
@@ -90,7 +91,8 @@ export function expired(waiting: Waiting, { rule, expiresAt }: Pick<Approval, "r
 }
 
 /**
- * Result for an intent that has no nonce when its `validUntil` passes, the time by which its caller wanted it mined.
+ * Result for an intent that still has no nonce when its `validUntil` passes. `validUntil` is the time by which its
+ * caller wanted it mined.
  */
 export function lapsed(waiting: Waiting, validUntil: Date): EndedResult {
   return ended(waiting, `it had no nonce when its validUntil, ${validUntil.toISOString()}, was over`);

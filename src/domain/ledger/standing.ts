@@ -1,4 +1,4 @@
-/** Writes about the lane as a whole: its cursor, its nonce gaps, and whether it may allocate and send. */
+/** Writes about the lane as a whole: its next nonce, its nonce gaps, and whether it may allocate and send. */
 import { skippedHole } from "../nonces/holes.ts";
 import type { Draft } from "./draft.ts";
 import { loaded } from "./part.ts";
@@ -15,7 +15,7 @@ import type {
   UnwatchWrite,
 } from "./writes.ts";
 
-/** Raises the lane's cursor, never lowers it. */
+/** Raises the lane's next nonce, never lowers it. */
 export function align(draft: Draft, { floor }: AlignWrite): LedgerOutcome {
   return { status: "aligned", cursor: raise(draft, floor) };
 }
@@ -28,8 +28,8 @@ function raise(draft: Draft, floor: number) {
 }
 
 /**
- * Compares the lane with the chain after the database's history changed. A lane that has no cursor although the chain
- * has transactions of its signer may have lost its rows: an operator must check it.
+ * Compares the lane with the chain after the database's history changed. If the lane has no next nonce although the
+ * chain has transactions of its signer, its rows may be lost: an operator must check it.
  */
 export function reconcile(draft: Draft, { floor }: ReconcileWrite): LedgerOutcome {
   const { reconciled, cursor, mayHaveLost } = draft.ledger;
@@ -43,7 +43,7 @@ export function reconcile(draft: Draft, { floor }: ReconcileWrite): LedgerOutcom
 }
 
 /**
- * Lowers the lane's cursor, but never to a nonce that may have been used: by a transaction, stored or deleted, or
+ * Lowers the lane's next nonce, but never to a nonce that may have been used: by a transaction, stored or deleted, or
  * through a reservation that its caller did not release.
  */
 export function realign(draft: Draft, { floor, decision }: RealignWrite): LedgerOutcome {
@@ -61,8 +61,8 @@ export function realign(draft: Draft, { floor, decision }: RealignWrite): Ledger
 }
 
 /**
- * Suspends or resumes the lane. A suspension by lost history is stricter: an operator's suspension does not replace it,
- * but an operator's resume ends it.
+ * Suspends or resumes the lane. A suspension because of lost commits is stricter: an operator's suspension does not
+ * replace it, but an operator's resume ends it.
  */
 export function suspend(draft: Draft, { suspended, decision }: SuspendWrite): LedgerOutcome {
   if (draft.isCarriedOut(decision?.actionKey)) return { status: "done" };
@@ -84,7 +84,8 @@ export function closeHoles(draft: Draft, { nonces }: CloseHolesWrite): LedgerOut
   for (const nonce of nonces) {
     const hole = draft.ledger.holes.get(nonce);
     if (hole === null) continue;
-    // The nonce of an expired reservation was reserved for its caller, so its use is not reported as another program's.
+    // The nonce of an expired reservation was reserved for its caller. So if it is used, this is not reported as use of
+    // the key by another program.
     if (hole.why !== "expired") draft.noteUse({ nonce, through: nonce });
     draft.record({ kind: "holeClosed", nonce });
   }
@@ -92,16 +93,15 @@ export function closeHoles(draft: Draft, { nonces }: CloseHolesWrite): LedgerOut
 }
 
 /**
- * Finds nonces below the cursor that have no transaction or reservation of this lane and are not recorded as gaps: the
- * cursor skipped them by mistake.
+ * Finds nonces that the lane skipped by mistake: they are below its next nonce, have no transaction or reservation, and
+ * are not recorded as gaps.
  */
 export function findSkipped(draft: Draft, { from, below }: FindSkippedWrite): NonceOutcome {
   const { cursor, nonces, reserved, holes, departedBelow } = draft.ledger;
   const isHeld = (nonce: number) =>
     nonces.get(nonce) !== null || reserved.get(nonce) !== null || holes.get(nonce) !== null;
   const found = [];
-  // Skip nonces up to the highest deleted transaction: it was mined too deep for any reorg, and so was everything below
-  // it.
+  // Start above the highest deleted transaction: it was mined too deep for any reorg, and so was everything below it.
   for (let nonce = Math.max(from, departedBelow ?? 0); nonce < Math.min(below, cursor ?? 0); nonce++) {
     if (!isHeld(nonce)) found.push(skippedHole(nonce, draft.at));
   }
@@ -109,7 +109,7 @@ export function findSkipped(draft: Draft, { from, below }: FindSkippedWrite): No
   return { status: "skipped", holes: found };
 }
 
-/** Settled transactions that were mined at or below the block are no longer watched for reorgs. */
+/** Stops watching settled transactions for reorgs if they were mined at or below the block. */
 export function unwatch(draft: Draft, { throughBlock }: UnwatchWrite): LedgerOutcome {
   for (const [block, all] of draft.ledger.watched.through(throughBlock)) {
     for (const each of all) draft.record({ kind: "unwatched", ...each, block });

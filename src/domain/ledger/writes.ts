@@ -23,9 +23,9 @@ export type LedgerWrite =
   | NonceWrite;
 
 /**
- * Gives the lowest free nonces below the cursor first, then consecutive nonces from max(cursor, floor). A repeat of a
- * request id, stored or within the batch, gets no nonce; nor does a repeat of a pool's request id on any lane of the
- * pool.
+ * Gives nonces to new transactions: first those that earlier transactions gave up, lowest first, then consecutive ones
+ * from max(cursor, floor), where `cursor` is the lane's next nonce. A repeat of a request id, stored or within the
+ * batch, gets no nonce; nor does a repeat of a pool's request id on any lane of the pool.
  */
 export interface AllocateWrite extends Fenced<"allocate">, WantedNonces {
   readonly items: readonly NewTransaction[];
@@ -36,15 +36,15 @@ export interface NewTransaction {
   /** Set if the intent came through the intake table: its row there is consumed in the same database transaction. */
   readonly intakeId?: number;
   /**
-   * True if the transaction may exist already, allocated by an earlier request for the same create whose response was
-   * lost: then its id is looked up.
+   * True if the transaction may already exist, because an earlier request for the same create got no response. Its id
+   * is then looked up first.
    */
   readonly mayExist?: boolean;
 }
 
 /**
- * An operator states that the cursor was raised too far. It is lowered to `floor`, but never to a nonce that may have
- * been used by a transaction or a reservation. Nonce gaps above the new cursor are deleted.
+ * An operator states that the lane's next nonce (`cursor`) was raised too far. It is lowered to `floor`, but never to a
+ * nonce that may have been used by a transaction or a reservation. Nonce gaps above the new next nonce are deleted.
  */
 export interface RealignWrite extends Fenced<"realign"> {
   readonly floor: number;
@@ -57,9 +57,9 @@ export interface AlignWrite extends Fenced<"align"> {
 }
 
 /**
- * Needed after the database's history changed. Raises the cursor to the chain's transaction count of this signer, mined
- * or pending, and lets the lane act in the feed's present epoch. Before that, the lane allocates nothing and claims no
- * sends.
+ * Needed after the database's history changed. Raises the lane's next nonce to the chain's transaction count of this
+ * signer, mined or pending, and lets the lane work in the feed's current epoch. Before that, the lane allocates and
+ * sends nothing.
  */
 export interface ReconcileWrite extends Fenced<"reconcile"> {
   /** The higher of the proven transaction counts, mined or pending. */
@@ -80,7 +80,7 @@ export interface LaneDecision {
   readonly action: string;
   readonly actor: string;
   readonly reason: string;
-  /** Set if the action has an idempotency key. */
+  /** Idempotency key of the operator's action, if it has one. */
   readonly actionKey?: ActionKey;
 }
 
@@ -88,10 +88,7 @@ export interface TransitionWrite extends Fenced<"transition"> {
   readonly items: readonly TransitionItem[];
 }
 
-/**
- * One step of one transaction, by the table of domain/transitions.ts, with the data that the step changes in addition
- * to the state.
- */
+/** One step of one transaction (domain/transitions.ts): the new state, and the other data that it changes. */
 export interface TransitionItem {
   readonly txId: string;
   readonly event: TransitionEvent;
@@ -103,40 +100,41 @@ export interface TransitionItem {
   /** With `shiftDown`: the free nonce that the transaction moves down to. Its old nonce becomes free. */
   readonly nonce?: number;
   /**
-   * Set if a person, hook or policy decided this step. The decision is stored in the history, and never merged with a
-   * repeat.
+   * Set if an operator, hook or policy decided this step. The decision is stored in the transaction's history, in a row
+   * that is never merged with a repeat.
    */
   readonly decision?: Decision;
-  /** With `amend`: the payload to sign instead of the caller's. The caller's stays stored unchanged. */
+  /** With `amend`: the payload to sign instead of the caller's payload, which stays stored unchanged. */
   readonly change?: QueuedChange;
   /**
-   * Set if the payload or its price differs from the one that policies checked before: the spending that they check and
-   * count now.
+   * Spending that policies check and count now. Set if the payload or its price differs from the one that was checked
+   * before.
    */
   readonly spends?: Spending;
-  /** Set with a claim of a held transaction: an operator requested this one send. */
+  /** True if an operator requested this one send of a transaction that is on hold. Set together with `claim`. */
   readonly sendRequested?: true;
   /**
-   * Set with a cancel, immediate or queued, that is made because `validUntil` has passed. The result is `conflict` if
-   * it has not passed, or if the transaction is held.
+   * True for a cancel that is made because `validUntil` has passed, whether it is signed now or queued. The result is
+   * `conflict` if `validUntil` has not passed, or if the transaction is on hold.
    */
   readonly expires?: true;
-  /** With an outcome: the amount paid, if a limit counts it. */
+  /** Set when the transaction gets its outcome: the amount paid, if a limit counts it. */
   readonly paid?: Paid;
-  /** A new attempt to insert; its hash is tracked from this commit on. */
+  /** A new attempt to insert. From this commit on, receipts are searched for its hash. */
   readonly attempt?: SignedAttempt;
-  /** Hash of an attempt that an RPC node signed itself, tracked from this commit on. */
+  /** Hash of an attempt that an RPC node signed itself. From this commit on, receipts are searched for it. */
   readonly identified?: { readonly ordinal: number; readonly txHash: Hash };
   /**
-   * Permission to send this attempt's bytes under this term; it counts a submission and its time. In a held lane the
-   * result is `conflict`. A held transaction needs a decision.
+   * Stores the right to send this attempt's bytes in this ownership of the lane, and counts the send and its time. The
+   * result is `conflict` if the lane may not send. A transaction on hold needs an operator's decision.
    */
   readonly claim?: { readonly ordinal: number };
   /**
-   * With a claim or a decision: from now on, every payload of this private transaction may be sent to public endpoints.
+   * True if every payload of this private transaction may be sent to public endpoints from now on. Set together with a
+   * claim or a decision.
    */
   readonly disclosed?: true;
-  /** An RPC node accepted this attempt; the row keeps the highest accepted one. */
+  /** An RPC node accepted this attempt. The transaction's row stores the highest accepted attempt number. */
   readonly accepted?: { readonly ordinal: number };
   /** A receipt found on the canonical chain. Null: the receipt is withdrawn, because its block left that chain. */
   readonly receipt?: Receipt | null;
@@ -145,7 +143,7 @@ export interface TransitionItem {
   readonly completion?: NewCompletion;
 }
 
-/** Maximum cost of a payload. */
+/** What a payload may spend at most, for the policy check. */
 export interface Spending extends Pick<Payload, "to" | "data" | "value"> {
   /** Gas cost: gas × fee cap, blobs included. */
   readonly gasCost: bigint;
@@ -167,16 +165,16 @@ export interface NewCompletion {
 }
 
 /**
- * All settled transactions of this lane that were mined at or below the block are no longer watched for reorgs, so they
- * are no longer loaded or resumed.
+ * Stops watching all settled transactions of this lane that were mined at or below the block. They are then no longer
+ * loaded by an owner of the lane.
  */
 export interface UnwatchWrite extends Fenced<"unwatch"> {
   readonly throughBlock: number;
 }
 
 /**
- * Results for intake rows that get no nonce: refused (FAILED_FINAL with a completion), alias of a request that already
- * exists, or decisions about intents that wait for approval.
+ * Results for intake rows that get no nonce: a refusal (FAILED_FINAL with a completion), a reference to the transaction
+ * of the same request (`alias`), or a decision about an intent that waits for approval.
  */
 export interface SettleIntakeWrite extends Fenced<"settleIntake"> {
   readonly results: readonly IntakeResult[];
@@ -197,8 +195,8 @@ export type IntakeResult =
   | ApprovalResult;
 
 /**
- * Decision about an intent that waits for approval, is held, or is past its `validUntil`. It is skipped if none of
- * these applies any more. An intent past its `validUntil` expires whatever was decided, unless it is held.
+ * Decision about an intent that waits for approval, is on hold, or is past its `validUntil`. If none of these is true
+ * any more, nothing happens. An intent past its `validUntil` expires whatever was decided, unless it is on hold.
  */
 export interface ApprovalResult<Event extends IntakeEvent = IntakeEvent> {
   readonly intakeId: number;
@@ -230,7 +228,7 @@ export type LedgerOutcome =
 export type MoveResult = "applied" | "conflict" | "forbidden";
 
 export type AllocateResult =
-  /** A nonce was allocated. `recycled`: true if it was a free nonce below the cursor. */
+  /** A nonce was allocated. `recycled`: true if an earlier transaction had given the nonce up. */
   | { readonly result: "created"; readonly nonce: number; readonly createdAt: Date; readonly recycled?: true }
   /**
    * The request id exists already; `existing` is its transaction. `samePayload`: true for a repeat of the same request,
@@ -241,11 +239,11 @@ export type AllocateResult =
   | { readonly result: "spent" }
   /** The caller named a nonce other than the next one, which is `next`: no nonce is consumed. */
   | { readonly result: "otherNonce"; readonly next: number }
-  /** The lane has no cursor and no floor was given: no nonce is consumed. */
+  /** The lane has no next nonce yet, and no transaction count of the chain was given: no nonce is consumed. */
   | { readonly result: "noCursor" }
   /**
-   * The lane has not been reconciled since the database's history changed, or waits for an operator; `unreadable`: this
-   * version cannot read the policy document in force. No nonce is consumed.
+   * The lane has not been compared with the chain since the database's history changed, or waits for an operator.
+   * `unreadable`: this version cannot read the policy document in force. No nonce is consumed.
    */
   | { readonly result: "held"; readonly unreadable?: true }
   /** The intent's `validUntil` has passed: no nonce is consumed. */
@@ -260,19 +258,19 @@ export type AllocateResult =
    */
   | { readonly result: "refused"; readonly detail: string };
 
-/** Members of every write: its kind, and the proof that the lane belongs to its writer. */
+/** Fields of every write: its kind, and the proof that its writer owns the lane. */
 export interface Fenced<Kind extends string> {
   readonly kind: Kind;
   readonly fence: Fence;
 }
 
-/** The nonces that a write requests. */
+/** Which nonces a write may use. */
 export interface WantedNonces {
-  /** The chain's proven transaction count; null if none is known (then the lane must already have a cursor). */
+  /** The chain's proven transaction count; null if none is known. Then the lane must already have a next nonce. */
   readonly floor: number | null;
   /**
-   * Free nonces below the cursor that may be used, lowest first. Those that are no longer free under the lane's lock
-   * are skipped.
+   * Nonces to use first, lowest first: earlier transactions gave them up. Those that are no longer free under the
+   * lane's lock are skipped.
    */
   readonly fill?: readonly number[];
 }
@@ -292,16 +290,19 @@ export interface Decision {
   readonly actor: string;
   /** Further data of the decision for the audit: action, ticket, severity. */
   readonly audit: Readonly<Record<string, unknown>> | null;
-  /** Set in one of the action's steps, if the action has an idempotency key. */
+  /** Idempotency key of the operator's action, if it has one. Only one of the action's steps has the key. */
   readonly actionKey?: ActionKey;
 }
 
-/** Writes about nonces outside ordinary creates: reservations and nonce gaps. They are fenced like all other writes. */
+/**
+ * Writes about nonces outside ordinary creates: reservations and nonce gaps. Like all other writes, they are accepted
+ * only from the lane's owner.
+ */
 export type NonceWrite = ReserveWrite | ReleaseWrite | ExpireWrite | BindWrite | CloseHolesWrite | FindSkippedWrite;
 
 /**
- * Reserves a nonce for a caller: the lowest free nonce below the cursor, otherwise max(cursor, floor). A repeat of the
- * request id gets the same reservation again.
+ * Reserves a nonce for a caller: the lowest nonce that an earlier transaction gave up, otherwise max(cursor, floor),
+ * where `cursor` is the lane's next nonce. A repeat of the request id gets the same reservation again.
  */
 export interface ReserveWrite extends Fenced<"reserve">, WantedNonces {
   readonly reservationId: string;
@@ -321,13 +322,14 @@ export interface ReleaseWrite extends Fenced<"release"> {
 export type ExpireWrite = Fenced<"expire">;
 
 /**
- * Gives a transaction a reserved nonce or fills a nonce gap with it. The transaction is inserted, signed and, if there
- * are bytes, claimed in one step. It is never visible as merely allocated, so no other payload can be signed for it.
+ * Gives a transaction a reserved nonce or fills a nonce gap with it. In one write, the transaction is inserted and
+ * signed and, if there are bytes, the right to send it is stored. It is never visible as merely allocated, so no other
+ * payload can be signed for it.
  */
 export interface BindWrite extends Fenced<"bind"> {
   readonly nonce: number;
   /**
-   * The reservation that the transaction fulfils. It is open, or expired while nothing uses its nonce. For a
+   * The reservation whose nonce the transaction uses. It is open, or expired while nothing uses its nonce. For a
    * placeholder: the expired reservation that left the nonce gap. If absent, the nonce must be a gap.
    */
   readonly reservation?:
@@ -350,8 +352,8 @@ export interface CloseHolesWrite extends Fenced<"closeHoles"> {
 }
 
 /**
- * Records skipped nonces as gaps. The cursor skipped them because an endpoint reported that the chain had passed them,
- * but it had not. Checks the nonces from `from` on, below `below` and below the cursor, for those without a
+ * Records skipped nonces as gaps. The lane skipped them because an endpoint wrongly reported that the chain had passed
+ * them. Checks the nonces from `from` on, below `below` and below the lane's next nonce, for those without a
  * transaction, reservation or recorded gap.
  */
 export interface FindSkippedWrite extends Fenced<"findSkipped"> {
@@ -388,8 +390,8 @@ export type ReserveResult =
 
 /**
  * Result of a write about a reservation or a nonce gap. "conflict": the reservation was settled before, or the nonce is
- * no longer a gap. "limited": the lane has reached its hourly limit of repairs of expired reservations. "held": the
- * lane has not been compared with the chain since the database's history changed. "forbidden": a policy forbids it.
+ * no longer a gap. "limited": the lane has reached its hourly limit of placeholders for expired reservations. "held":
+ * the lane has not been compared with the chain since the database's history changed. "forbidden": a policy forbids it.
  * Unless the result is "settled", nothing was changed.
  */
 export type SettleResult = "settled" | "conflict" | "limited" | "held" | "forbidden";

@@ -1,7 +1,7 @@
 /**
- * A hole is a nonce gap: a nonce below the lane's cursor with no transaction that may be mined and no open reservation.
- * Every transaction above it waits. This file has the causes of holes, and how never-signed transactions move down into
- * them.
+ * A hole is a nonce gap: a nonce below the lane's next nonce with no transaction that may be mined and no open
+ * reservation. Every transaction above it waits. This file has the causes of holes, and how never-signed transactions
+ * move down into them.
  */
 
 import type { Reservation } from "../transaction/reservations.ts";
@@ -22,9 +22,9 @@ export interface Hole {
 }
 
 /**
- * A nonce gap that the lane skipped: an endpoint reported that another program had used the nonce, but it is unused.
- * The endpoint was wrong, or a reorg removed the other program's transaction. Fencepost never signed anything for the
- * nonce.
+ * A nonce gap that the lane left by skipping a nonce. An endpoint had reported that another program had used the nonce,
+ * but it is unused: the endpoint was wrong, or a reorg removed the other program's transaction. Fencepost never signed
+ * anything for the nonce.
  */
 export function skippedHole(nonce: number, since: Date): Hole {
   const detail = "the chain was said to have passed it, and has not";
@@ -32,9 +32,9 @@ export function skippedHole(nonce: number, since: Date): Hole {
 }
 
 /**
- * True if the nonce gap may be given to the next transaction. A gap left by an expired reservation may not: its caller
- * may have signed for the nonce. The configured policy for such gaps closes it, and the transaction that is mined there
- * is reported.
+ * True if the nonce gap may be given to the next transaction. False for a gap left by an expired reservation, because
+ * its caller may have signed for the nonce. Such a gap is closed by its own configured policy, and the transaction that
+ * is mined there is reported.
  */
 export function isFree({ why }: Pick<Hole, "why">): boolean {
   return why !== "expired";
@@ -45,7 +45,8 @@ export interface Holder {
   readonly txId: string;
   readonly nonce: number;
   /**
-   * True if this node signs the transaction, no payload of it was ever claimed for sending, and no caller has its hash.
+   * True if the transaction may get another nonce: this node signs it, no payload of it may have been sent, and no
+   * caller has its hash.
    */
   readonly movable: boolean;
 }
@@ -57,8 +58,8 @@ export interface NonceMove {
 }
 
 /**
- * Moves every movable transaction to the lowest free nonce below it, all together and in order. No transaction moves to
- * a nonce below one that cannot move: nothing overtakes a claimed transaction.
+ * Moves every movable transaction to the lowest free nonce below it, all together and in order. No transaction moves
+ * below one that cannot move, so none overtakes a transaction that may have been sent.
  */
 export function planShiftDown(free: readonly number[], holders: readonly Holder[]): readonly NonceMove[] {
   const taken = holders.map((holder) => ({ nonce: holder.nonce, holder }));

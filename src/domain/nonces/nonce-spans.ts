@@ -1,6 +1,6 @@
 /**
- * The nonces of a lane as spans. Neighbours of one kind are combined into one span; a nonce that may need attention is
- * a span of its own.
+ * Shows the nonces of a lane as spans, for people. Neighbouring nonces of the same kind are combined into one span; a
+ * nonce that may need attention is shown separately.
  */
 
 import type { Reservation } from "../transaction/reservations.ts";
@@ -80,8 +80,8 @@ function spanOfTransaction({ nonce, txId, state, subState, held }: HeldNonce): N
 }
 
 /**
- * True if two neighbouring spans may be combined: they are of the same kind, and neither has a transaction, a
- * reservation or a cause of its own.
+ * True if two neighbouring spans may be combined: they are of the same kind, and neither names a transaction, a
+ * reservation or a cause.
  */
 function isJoined(last: NonceSpan, next: NonceSpan) {
   return last.kind === next.kind && isPlain(last) && isPlain(next);

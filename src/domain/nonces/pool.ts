@@ -1,7 +1,6 @@
 /**
- * Pools: several signers under one name; each request gets one of them. Pure: chooses a member by the current state of
- * the lanes. The choice is not final until the nonce is allocated: then a row records which lane has the request
- * (docs/pools.md).
+ * Pools: several signers under one name; each request gets one of them. Pure function of the lanes' current state. The
+ * choice becomes final when the nonce is allocated: then a row records which lane has the request (docs/pools.md).
  */
 import { type Address, affinity } from "../lane.ts";
 import type { Intent } from "../transaction/transaction.ts";
@@ -11,7 +10,10 @@ export type Pools = ReadonlyMap<string, readonly Address[]>;
 
 export const POOL_NAME = /^[A-Za-z0-9][\w.-]{0,63}$/;
 
-/** Maximum number of members of a pool. With more, reading their lanes would cost more than the choice saves. */
+/**
+ * Maximum number of members of a pool. With more members, reading the state of their lanes would cost more than a good
+ * choice saves.
+ */
 export const MOST_MEMBERS = 256;
 
 /** A pool that a caller names instead of a signer. */
@@ -24,8 +26,9 @@ export interface PoolAsked {
 }
 
 /**
- * What would happen to a transaction on this lane. "open": it would be sent soon. "blocked": the lane's transactions
- * wait for an earlier one. "stopped": the lane is stopped. "outOfReach": the lane's owner cannot be reached.
+ * What would happen to a transaction on this lane now. "open": it would be sent soon. "blocked": it would wait for an
+ * earlier transaction. "stopped": it would wait until the lane is resumed. "outOfReach": the lane's owner cannot be
+ * reached.
  */
 export type Passage = "open" | "blocked" | "stopped" | "outOfReach";
 
@@ -33,8 +36,8 @@ export interface MemberFacts {
   readonly signer: Address;
   readonly passage: Passage;
   /**
-   * Number of the lane's transactions that are in no block yet, plus requests for which this member was chosen and that
-   * have no nonce yet.
+   * Number of transactions before a new one on this lane: those in no block yet, plus requests that were assigned to
+   * this member and have no nonce yet.
    */
   readonly ahead: number;
   /** Age of the lane's lowest open transaction; 0 if there is none. */
@@ -49,15 +52,17 @@ export interface MemberFacts {
 
 export type PoolChoice =
   | { readonly kind: "chosen"; readonly signer: Address }
-  /** No member was chosen. `full`: the members that could pay have full queues. `funds`: no member can pay. */
+  /**
+   * No member was chosen. `full`: all members with enough funds have full queues. `funds`: no member has enough funds.
+   */
   | { readonly kind: "refused"; readonly why: "full" | "funds" };
 
 const PASSAGES: readonly Passage[] = ["open", "blocked", "stopped", "outOfReach"];
 
 /**
- * The member with the shortest wait among those with space in their queue and funds for `cost`. A stopped lane is
- * chosen only if no other is left: the transaction is then accepted and waits, as for a named signer. Equal members
- * take turns.
+ * Chooses the member with the shortest wait among those with space in their queue and funds for `cost`. A stopped lane
+ * is chosen only if no other is left: the transaction is then accepted and waits, as it would for a named signer. Equal
+ * members take turns.
  */
 export function chooseMember(members: readonly MemberFacts[], cost: bigint): PoolChoice {
   const solvent = members.filter(({ balance }) => balance === null || balance >= cost);
@@ -77,7 +82,7 @@ function byWait(a: MemberFacts, b: MemberFacts) {
 
 /**
  * Chooses the same member for the same sticky key, whatever the state of its lane: related transactions must not
- * overtake each other on different lanes. When members join or leave the pool, part of the keys move.
+ * overtake each other on different lanes. When members join or leave the pool, some keys get another member.
  */
 export function stickyMember(members: readonly Address[], stickyKey: string): Address | null {
   const scored = members.map((signer) => ({ signer, score: affinity(stickyKey, signer) }));
@@ -91,8 +96,8 @@ export function poolKey(pool: string, requestId: string): string {
 }
 
 /**
- * Key of a request id within its pool. Null if there is no pool or no request id: then the pool cannot have this
- * request already.
+ * Key of a request id within its pool. Null if the request has no pool or no request id: then it cannot be a repeat
+ * within a pool.
  */
 export function poolKeyOf({ pool, requestId }: Pick<Intent, "pool" | "requestId">): string | null {
   return pool === undefined || requestId === null ? null : poolKey(pool, requestId);

@@ -7,25 +7,23 @@ export interface BlockPace {
   readonly head: number | null;
   /** Monotonic time at which the newest block was first seen. */
   readonly sinceMs: number;
-  /** Milliseconds per block, one value for each of the last changes of the newest block, oldest first. */
+  /** Measured block intervals in ms per block: one value for each recent change of the newest block, oldest first. */
   readonly spansMs: readonly number[];
 }
 
 export const NO_BLOCKS: BlockPace = { head: null, sinceMs: 0, spansMs: [] };
 
 const KEPT = 32;
-/** Minimum number of samples for a usual block interval. */
+/** Minimum number of measured block intervals before a usual interval can be computed. */
 const ENOUGH = 8;
 /**
- * Maximum ratio of slow to usual block intervals. Beyond it, the chain has no usual interval: it mines on demand, and
- * some of its blocks take many times as long as most.
+ * Maximum ratio of slow to usual block intervals. Above it, the chain has no usual interval: it mines on demand, so
+ * some blocks take many times as long as most.
  */
 const REGULAR = 4;
 const STALLED_TIMES = 10;
 const STALLED_LEAST_MS = 30_000;
-/**
- * Time without a block that counts as a stall on a chain without a usual interval, while transactions wait for a block.
- */
+/** On a chain without a usual block interval: time without a block that counts as a stall while transactions wait. */
 const STALLED_UNUSUAL_MS = 120_000;
 
 export function blockSeen({ head, sinceMs, spansMs }: BlockPace, number: number, nowMs: number): BlockPace {
@@ -36,7 +34,7 @@ export function blockSeen({ head, sinceMs, spansMs }: BlockPace, number: number,
   return { head: number, sinceMs: nowMs, spansMs: spans };
 }
 
-/** Usual block interval; null if there are too few samples, or they vary too much. */
+/** Usual block interval; null if too few intervals were measured, or if they vary too much. */
 export function usualBlockMs({ spansMs }: BlockPace): number | null {
   if (spansMs.length < ENOUGH) return null;
   const sorted = [...spansMs].sort((a, b) => a - b);
@@ -46,8 +44,8 @@ export function usualBlockMs({ spansMs }: BlockPace): number | null {
 }
 
 /**
- * True if there was no block for ten usual intervals. `awaitedMs`: how long a transaction has waited for a block; null:
- * none waits.
+ * True if the chain has stalled: no block for ten usual intervals. `awaitedMs`: how long a transaction has waited for a
+ * block; null: none waits.
  */
 export function isStalled(pace: BlockPace, nowMs: number, awaitedMs: number | null): boolean {
   if (pace.head === null) return false;

@@ -1,6 +1,6 @@
 /**
- * Changes of a lane's timing state (its "pace") after a comparison with the chain's transaction counts: one function
- * per event.
+ * Updates a lane's timing state (its "pace") after a comparison with the chain's transaction counts: one function per
+ * event.
  */
 import type { CountPace, LanePace, StandingHead } from "./lane-pace.ts";
 
@@ -9,7 +9,7 @@ const counted = (pace: LanePace, change: Partial<CountPace>): LanePace => ({
   counts: { ...pace.counts, ...change },
 });
 
-/** The chain may have used all nonces below this one, so none of them may be given. */
+/** The chain may have used all nonces below this one, so none of them may be given to a transaction. */
 export const usedBelow = ({ counts, usedBelow: seen }: LanePace): number =>
   Math.max(counts.proven, counts.reported, seen);
 
@@ -17,13 +17,13 @@ export interface Comparison {
   readonly proven: number;
   /** Monotonic time at which the transaction count was requested. */
   readonly askedAtMs: number;
-  /** Value of `failures` when the comparison began. */
+  /** Value of the counter `failures` when the comparison began. */
   readonly after: number;
 }
 
 /**
- * A comparison with the chain's transaction count ended. If a batch failed since it began, the proven count is stored,
- * but does not count as fresh.
+ * Called when a comparison with the chain's transaction count ended. If a batch of the lane's writes failed since it
+ * began, the proven count is stored, but must be requested again before it is relied on.
  */
 export function countCompared(pace: LanePace, { proven, askedAtMs, after }: Comparison): LanePace {
   const { failures, proven: before } = pace.counts;
@@ -32,16 +32,16 @@ export function countCompared(pace: LanePace, { proven, askedAtMs, after }: Comp
 }
 
 /**
- * A batch failed. Counts that were requested before the failure, or are still in flight, were compared with nonces that
- * the batch did not commit. So they no longer count as fresh.
+ * Called when a batch of the lane's writes failed. Transaction counts that were requested before the failure were
+ * compared with nonces that the batch did not commit, so they must be requested again.
  */
 export const batchFailed = (pace: LanePace): LanePace =>
   counted(pace, { comparedAtMs: null, failures: pace.counts.failures + 1 });
 
 /**
- * An endpoint reported a count above the cursor at this block. While the same count is reported, over several creates,
- * the first block stays stored. Otherwise an endpoint that is always one block late would always count as behind, and
- * could never contradict the report.
+ * Called when an endpoint reported a count above the lane's next nonce. The block at which this count was first
+ * reported stays stored, even if it is reported again. Otherwise an endpoint that is always one block late would always
+ * count as behind, and could never contradict the report.
  */
 export const countClaimed = (pace: LanePace, count: number, atBlock: number): LanePace =>
   pace.counts.claim?.count === count ? pace : counted(pace, { claim: { count, atBlock } });
@@ -54,8 +54,8 @@ export function claimUnproved(pace: LanePace, now: Date): LanePace {
 }
 
 /**
- * A check reported this transaction count. A count at or below the cursor ends the refusal of creates because of an
- * unproved count.
+ * Called when a check reported this transaction count. An earlier, higher count that was not proven makes the lane
+ * refuse creates; a count at or below the lane's next nonce ends that.
  */
 export function countReported(pace: LanePace, reported: number, cursor: number | null = null): LanePace {
   const isOver = cursor !== null && reported <= cursor;

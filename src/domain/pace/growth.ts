@@ -1,6 +1,6 @@
 /**
- * Detects a growing backlog. A slow endpoint enlarges the backlog only for a short time, so its minimum in each period
- * counts. If the minimum rose in every one of the last periods, work arrives faster than it is done.
+ * Detects a growing backlog. A slow endpoint enlarges the backlog only for a short time, so only its minimum in each
+ * period is compared. If the minimum rose in every one of the last periods, work arrives faster than it is done.
  */
 const STRETCHES = 5;
 
@@ -26,7 +26,7 @@ export class Growth {
     this.low = Math.min(this.low ?? size, size);
   }
 
-  /** Minima of the backlog in the first and the last period; null if the backlog does not grow. */
+  /** Minima of the backlog in the first and the last period of its growth; null if the backlog does not grow. */
   get grown(): { readonly from: number; readonly to: number } | null {
     const [from] = this.lows;
     const to = this.lows.at(-1);

@@ -1,7 +1,7 @@
 /**
  * Timing state of a lane (its "pace"): when it is next compared with its chain, how many nonces above the next one to
- * be mined it sends, which alerts were raised. All of it was learned in this term, and the next owner learns it anew.
- * Each function takes an event and returns the new pace; nothing else changes it.
+ * be mined it sends, which alerts were raised. It is only in memory: the lane's next owner starts anew. Each function
+ * takes an event and returns the new pace; nothing else changes it.
  */
 
 import { type Doubt, NO_DOUBT, weigh } from "../chain/doubt.ts";
@@ -13,7 +13,7 @@ export interface LanePace {
   /** Earliest time of the next check of the chain's identity. */
   readonly nextLook: When;
   readonly doubt: Doubt;
-  /** Evidence that the endpoint serves another chain; null if there is none. */
+  /** Evidence that the endpoints serve another chain; null if there is none. */
   readonly distrust: string | null;
   /** Monotonic time of the next comparison with the chain; null: not scheduled yet. */
   readonly reconcileAtMs: number | null;
@@ -59,7 +59,7 @@ export interface LanePace {
   readonly overdue: ReadonlyMap<string, When>;
 }
 
-/** The lane's lowest open transaction, as the lane loop last saw it in this term. */
+/** The lane's lowest open transaction, as its owner last saw it. */
 export type Head = { readonly kind: "not looked" } | { readonly kind: "none" } | HeadOfLine;
 
 /** The lane's lowest open transaction, which all later nonces wait for, and how long they have waited for it. */
@@ -288,7 +288,7 @@ export function holesPassed(pace: LanePace, nonces: readonly number[], head: num
   return { ...pace, passedHoles: new Map(nonces.map((nonce) => [nonce, before.get(nonce) ?? head])) };
 }
 
-/** Records the nonces at which callers' transactions were searched for, and those at which one was found. */
+/** Records at which nonces callers' transactions were searched for, and at which of them one was found. */
 export function callersLookedFor(
   pace: LanePace,
   { nonces, found, atMs }: { nonces: readonly number[]; found: ReadonlySet<number>; atMs: number },
@@ -318,10 +318,10 @@ export const unblocked = (pace: LanePace): LanePace => (pace.blocking === null ?
 
 /**
  * Search for a transaction that a caller may have sent at the nonce of an expired reservation. A placeholder is signed
- * there only after every search during one more reservation period has found nothing.
+ * there only if all searches found nothing for as long as the reservation had lasted.
  */
 export interface Search {
-  /** Monotonic times of the first and the last search of an unbroken series that found nothing. */
+  /** Monotonic times of the first and the last of several searches in a row that found nothing. */
   readonly sinceMs: number;
   readonly lastMs: number;
 }

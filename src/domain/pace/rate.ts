@@ -12,7 +12,7 @@ export interface Drawn {
 }
 
 const A_SECOND_MS = 1_000;
-/** Tolerance for rounding: sums of fractions of a millisecond are slightly below a whole token. */
+/** Tolerance for rounding errors: the sum of fractions of a millisecond may be slightly below a whole token. */
 const HAIR = 1e-6;
 
 /** Draws tokens. `fullAtMs`: result of the last draw; null if there was none. */

@@ -4,7 +4,7 @@ const SLICES = 30;
 export class RecentCount {
   private readonly sliceMs: number;
   private readonly counts = new Array<number>(SLICES).fill(0);
-  /** Index of the newest slice that has counts. */
+  /** Index of the newest time slice in which events were counted. */
   private newest = 0;
   private sum = 0;
 

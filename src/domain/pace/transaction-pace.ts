@@ -8,36 +8,44 @@ import type { Hex } from "../lane.ts";
 import { AT_ONCE, at, type BackoffRule, backoffMs, isDue, NEVER, type When } from "./when.ts";
 
 export interface TransactionPace {
-  /** Attempt to send next, with its bytes if they are in memory. Null if there is nothing to send. */
+  /**
+   * Number of the attempt to send next; null if there is nothing to send. Its bytes are in `rawTransaction`, if they
+   * are in memory.
+   */
   readonly sendOrdinal: number | null;
   readonly rawTransaction: Hex | null;
-  /** True if send number `sendOrdinal` was claimed in this term but not yet tried. */
+  /**
+   * True if the right to send attempt `sendOrdinal` was stored during this ownership of the lane, and the attempt was
+   * not sent yet.
+   */
   readonly claimed: boolean;
   readonly send: When;
   /**
-   * True while the transaction is being sent or signed again. Stored separately from `send`, because a receipt found
-   * meanwhile may change `send`.
+   * True while the transaction is being sent or signed again. This is separate from `send` because a receipt that is
+   * found meanwhile may change `send`.
    */
   readonly inHand: boolean;
   /**
-   * Last response of a node to attempt `sendOrdinal`. Null if the attempt must be sent, or no node has responded in
-   * this term.
+   * Last response of a node to attempt `sendOrdinal`. Null if the attempt must be sent, or if no node has responded to
+   * this owner of the lane.
    */
   readonly answer: SubmitAnswer | null;
-  /** Time and block at which a node first accepted attempt `sendOrdinal` in this term; null: none has. */
+  /**
+   * Time and block at which a node first accepted attempt `sendOrdinal` from this owner of the lane; null: none has.
+   */
   readonly takenAt: TakenAt | null;
   /** Number of consecutive submissions that got no response or a refusal. */
   readonly failures: number;
   /** Number of permanent rejections of attempt `sendOrdinal` in a row. */
   readonly rejections: number;
-  /** Value of `rejections` when a lower gas limit was last tried; null: never tried. */
+  /** Value of `rejections` when a lower gas limit was last considered; null: never. */
   readonly gasJudgedAt: number | null;
   readonly look: Look;
-  /** Monotonic time of the last receipt check without a response; null after a response. */
+  /** Monotonic time of the last receipt check if it got no response; null if it got one. */
   readonly lookFailedMs: number | null;
-  /** Set while a node may have sent the transaction under an unknown hash; null: no search is running. */
+  /** Search for a transaction that a node may have sent under an unknown hash; null: no search is running. */
   readonly search: Search | null;
-  /** True if an operator requested the next send, which happens even if the transaction is held. */
+  /** True if an operator requested the next send. It is then sent even if the transaction is on hold. */
   readonly sendRequested: boolean;
 }
 
@@ -49,9 +57,9 @@ export interface TakenAt {
 
 /** State of the receipt check by hash. */
 export type Look =
-  /** Check for a receipt before anything is sent again. */
+  /** A receipt check is required before anything is sent again. */
   | { readonly kind: "owed" }
-  /** Check for a receipt in the next pass; nothing waits for it. */
+  /** A receipt check is due in the next pass, but nothing waits for it. */
   | { readonly kind: "due" }
   | { readonly kind: "looked"; readonly ms: number };
 
@@ -63,7 +71,8 @@ export function lookedAt(ms: number): Look {
 }
 
 /**
- * Search for a transaction with an unknown hash: since when it is unknown, and the time of the next search. Monotonic.
+ * Search for a transaction with an unknown hash: since when the hash is unknown, and when the next search is due. Times
+ * are monotonic.
  */
 export interface Search {
   readonly sinceMs: number;
@@ -87,25 +96,25 @@ const UNTRIED: TransactionPace = {
   sendRequested: false,
 };
 
-/** Pace of a transaction that is signed but not committed yet: nothing may be sent. */
+/** Timing of a transaction that is signed but not committed yet: nothing may be sent. */
 export function signedPace(sendOrdinal: number, rawTransaction: Hex | null): TransactionPace {
   return { ...UNTRIED, sendOrdinal, rawTransaction, claimed: true };
 }
 
-/** Pace of a transaction for a new owner: check for a receipt first, then send if there is none. */
+/** Timing of a transaction for a new owner of the lane: check for a receipt first, then send if there is none. */
 export function resumedPace(sendOrdinal: number | null, isMined: boolean): TransactionPace {
   return { ...UNTRIED, sendOrdinal, send: isMined ? NEVER : AT_ONCE, look: LOOK_OWED };
 }
 
 type Pace = TransactionPace;
 
-/** The attempt and its claim are committed. */
+/** Called when the attempt and the right to send it are committed. */
 export const committed = (pace: Pace, look: Look): Pace => ({ ...pace, send: AT_ONCE, look });
 
-/** The caller gave only a hash without bytes: the transaction is searched for, and never sent. */
+/** Called if the caller gave only a hash without bytes: the transaction is searched for, and never sent. */
 export const namedOnly = (pace: Pace): Pace => ({ ...pace, sendOrdinal: null, claimed: false });
 
-/** A node accepted the transaction under the previous owner. */
+/** Called if a node accepted the transaction under the lane's previous owner. */
 export const takenBefore = (pace: Pace, send: When): Pace => ({ ...pace, answer: "alreadyKnown", send });
 
 export const takenInHand = (pace: Pace): Pace => ({ ...pace, inHand: true });
@@ -116,10 +125,13 @@ export const claimed = (pace: Pace): Pace => ({ ...pace, claimed: true });
 
 export const bytesRead = (pace: Pace, rawTransaction: Hex | null): Pace => ({ ...pace, rawTransaction });
 
-/** The transaction was mined before the node's response to a send arrived: the response only ends the claim. */
+/**
+ * Called if the transaction was mined before the node's response to a send arrived: the response no longer changes when
+ * the transaction is sent.
+ */
 export const spent = (pace: Pace): Pace => ({ ...pace, claimed: false, sendRequested: false });
 
-/** A node accepted the transaction's bytes. */
+/** Called when a node accepted the transaction's bytes. */
 export function taken(pace: Pace, answer: TakenAnswer, send: When, at: TakenAt): Pace {
   const accepted = { answer, takenAt: pace.takenAt ?? at, failures: 0, rejections: 0, sendRequested: false };
   return { ...pace, claimed: false, rawTransaction: null, send, ...accepted };
@@ -127,7 +139,7 @@ export function taken(pace: Pace, answer: TakenAnswer, send: When, at: TakenAt):
 
 type Refusal = Exclude<SubmitAnswer, TakenAnswer>;
 
-/** Pause after each kind of refusal. Causes outside this node (funds, market, lower nonces) can wait longer. */
+/** Pauses before a refused transaction is sent again, by kind of refusal: the first pause and the longest one. */
 const ASK_AGAIN: Readonly<Record<Refusal, BackoffRule>> = {
   unknown: { firstMs: 250, mostMs: 30_000 },
   nonceTooHigh: { firstMs: 250, mostMs: 5_000 },
@@ -138,8 +150,8 @@ const ASK_AGAIN: Readonly<Record<Refusal, BackoffRule>> = {
 };
 
 /**
- * A node refused the transaction or did not respond. `nonceConsumed`: one of our attempts may be mined, which its
- * receipt would show.
+ * Called when a node refused the transaction or did not respond. `nonceConsumed`: one of our attempts may be mined,
+ * which its receipt would show.
  */
 export function refused(pace: Pace, answer: Refusal, { nowMs, random }: { nowMs: number; random: number }): Pace {
   const failures = pace.failures + 1;
@@ -149,7 +161,7 @@ export function refused(pace: Pace, answer: Refusal, { nowMs, random }: { nowMs:
   return { ...pace, claimed: false, answer, send, failures, rejections, look, sendRequested: false };
 }
 
-/** Another attempt of the same transaction must be sent. */
+/** Called when another attempt of the same transaction must be sent. */
 export function turnedTo(pace: Pace, sendOrdinal: number): Pace {
   return pace.sendOrdinal === sendOrdinal ? pace : { ...pace, sendOrdinal, rawTransaction: null, takenAt: null };
 }
@@ -160,15 +172,15 @@ export const scheduled = (pace: Pace, send: When): Pace => ({ ...pace, send });
 /** Discards earlier responses: the transaction is sent at once, with the waiting times of a first send. */
 export const sentAfresh = (pace: Pace): Pace => ({ ...pace, answer: null, send: AT_ONCE, failures: 0 });
 
-/** An operator requested one send of the transaction, even if it is held. */
+/** Called when an operator requested one send of the transaction, even if it is on hold. */
 export const requestedSend = (pace: Pace): Pace => ({ ...pace, sendRequested: true });
 
-/** The transaction is due, and it was decided to send it unchanged. */
+/** Called when it is time to send the transaction again and it was decided to send it unchanged. */
 export const judged = (pace: Pace): Pace => ({ ...pace, answer: null });
 
 /**
- * Another payload is committed at the transaction's nonce. If the transaction was mined meanwhile, the payload is sent
- * only if the receipt is withdrawn.
+ * Called when another payload is committed at the transaction's nonce. If the transaction was mined meanwhile, the
+ * payload is sent only if the receipt is withdrawn, as after a reorg.
  */
 export function signedAnew(
   pace: Pace,
@@ -184,12 +196,15 @@ export const gasJudged = (pace: Pace, gasJudgedAt: number | null): Pace => ({ ..
 
 export const mined = (pace: Pace): Pace => ({ ...pace, send: NEVER, rawTransaction: null });
 
-/** The transaction was refused because lower nonces were missing. Its predecessor is mined now: send it at once. */
+/**
+ * Called when the transaction before this one is mined. If this one was refused because lower nonces were missing, it
+ * is sent at once.
+ */
 export function predecessorMined(pace: Pace): Pace {
   return pace.answer === "nonceTooHigh" ? { ...pace, send: AT_ONCE } : pace;
 }
 
-/** The transaction's receipt no longer counts: send it again. */
+/** Called when the transaction's receipt was withdrawn, as after a reorg: send it again. */
 export function withdrawn(pace: Pace, sendOrdinal: number | null, nowMs: number): Pace {
   const unsent = { rawTransaction: null, claimed: false, answer: null, takenAt: null, failures: 0 };
   return { ...pace, ...unsent, sendOrdinal, send: AT_ONCE, look: lookedAt(nowMs) };
@@ -197,7 +212,7 @@ export function withdrawn(pace: Pace, sendOrdinal: number | null, nowMs: number)
 
 export const lookOwed = (pace: Pace): Pace => (pace.look.kind === "owed" ? pace : { ...pace, look: LOOK_OWED });
 
-/** Requests a receipt check in the next pass. A check that is required stays required. */
+/** Requests a receipt check in the next pass. A check that must precede the next send stays so. */
 export const lookWanted = (pace: Pace): Pace => (pace.look.kind === "looked" ? { ...pace, look: LOOK_DUE } : pace);
 
 export const looked = (pace: Pace, nowMs: number): Pace => ({ ...pace, look: lookedAt(nowMs), lookFailedMs: null });
@@ -205,26 +220,26 @@ export const looked = (pace: Pace, nowMs: number): Pace => ({ ...pace, look: loo
 export const lookFailed = (pace: Pace, nowMs: number): Pace => ({ ...pace, lookFailedMs: nowMs });
 
 /**
- * A node may have sent the transaction without returning a hash: nothing is sent until it is found, or the timeout has
- * passed.
+ * Called when a node may have sent the transaction without returning a hash. Nothing is sent until it is found, or the
+ * timeout has passed.
  */
 export function sightLost(pace: Pace, nowMs: number): Pace {
   return { ...pace, send: NEVER, claimed: false, sendRequested: false, search: { sinceMs: nowMs, nextMs: nowMs } };
 }
 
-/** The transaction's hash was already unknown before this term began. */
+/** Called if the transaction's hash was already unknown before this node acquired the lane. */
 export const searchBegun = (pace: Pace, search: Search): Pace => ({ ...pace, search });
 
 export function searched(pace: Pace, nextMs: number): Pace {
   return pace.search === null ? pace : { ...pace, search: { ...pace.search, nextMs } };
 }
 
-/** The transaction was found and is ours. It may be mined already. */
+/** Called when the searched transaction was found and is ours. It may be mined already. */
 export function sightRegained(pace: Pace): Pace {
   return { ...pace, answer: "alreadyKnown", send: AT_ONCE, look: LOOK_OWED };
 }
 
-/** The transaction was not found within the timeout: it is sent once more at the same nonce. */
+/** Called when the transaction was not found within the timeout: it is sent once more at the same nonce. */
 export const sightGivenUp = (pace: Pace): Pace => ({ ...pace, answer: "unknown", send: AT_ONCE, search: null });
 
 /**
@@ -236,14 +251,14 @@ export function isSendDue(pace: Pace, nowMs: number): boolean {
 }
 
 /**
- * True if a node accepted the transaction or found it underpriced: the next step is to send it again, possibly at
+ * True if a node accepted the transaction or refused it as underpriced: the next step is to send it again, possibly at
  * another price.
  */
 export function awaitsVerdict({ answer }: Pace): boolean {
   return answer !== null && (isTaken(answer) || answer === "underpriced");
 }
 
-/** True if this many blocks, over at least this time, have passed since a node accepted the transaction. */
+/** True if at least this many blocks and at least this time have passed since a node accepted the transaction. */
 export function isPassedOver({ takenAt }: Pace, now: TakenAt, least: { blocks: number; ms: number }): boolean {
   return takenAt !== null && now.block - takenAt.block >= least.blocks && now.ms - takenAt.ms >= least.ms;
 }

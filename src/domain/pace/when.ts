@@ -1,4 +1,4 @@
-/** Time of the next action, on the monotonic clock. It is due from that time on. */
+/** Time of a scheduled action, on the monotonic clock. The action is due from that time on. */
 export type When =
   | { readonly kind: "at once" }
   | { readonly kind: "at"; readonly ms: number }
@@ -12,7 +12,7 @@ export function at(ms: number): When {
   return { kind: "at", ms };
 }
 
-/** Due after an interval; never due if no interval is set. */
+/** Schedules an action after an interval; never, if no interval is set. */
 export function afterInterval(nowMs: number, intervalMs: number | null): When {
   return intervalMs === null ? NEVER : at(nowMs + intervalMs);
 }

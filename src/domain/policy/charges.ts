@@ -1,25 +1,28 @@
 /**
  * Amounts that a transaction counts against limits, as append-only entries. The first entry, at allocation, is the
  * worst case. If a further payload costs more, another entry has the difference. Once the transaction is final, entries
- * subtract the unused part from the hours to which it was charged.
+ * subtract the unused part, each from the hour in which it was counted.
  */
 import { type Amounts, isNothing, minus, most, NOTHING, plus } from "./use.ts";
 
 export interface Charge extends Amounts {
-  /** Number of the attempt that the amount was counted for; 0: at allocation. */
+  /** Number of the attempt that the amount was counted for; 0: counted at allocation. */
   readonly ordinal: number;
-  /** Value that is transferred if this attempt is mined, or one after it up to the next entry. */
+  /**
+   * Value that is transferred if this attempt is mined. It also applies to later attempts without an entry of their
+   * own.
+   */
   readonly moves: bigint;
   /** Start of the hour in which the amount counts, in milliseconds. */
   readonly hourMs: number;
   /**
-   * True if the entry belongs to no payload: it subtracts the unused part when the transaction is final, or adds it
-   * again when the outcome is withdrawn.
+   * True for a correction that belongs to no payload: it subtracts the unused part when the transaction is final, or
+   * adds it again when the outcome is undone, as by a reorg.
    */
   readonly settles: boolean;
 }
 
-/** Sum of a transaction's entries. */
+/** Sum of the amounts counted for a transaction. */
 export function standing(charges: readonly Amounts[]): Amounts {
   return charges.reduce(plus, NOTHING);
 }
@@ -47,7 +50,7 @@ export interface Paid {
 
 export const NOTHING_PAID: Paid = { ordinal: null, gasCost: 0n, succeeded: false };
 
-/** Entries that correct the counted amount to the paid one. They subtract from the latest hours first. */
+/** Entries that correct the counted amount to the amount that was paid. They subtract from the latest hours first. */
 export function settledCharges(charges: readonly Charge[], paid: Paid): readonly Charge[] {
   const last = charges.at(-1);
   if (last === undefined) return [];
@@ -63,7 +66,8 @@ export function settledCharges(charges: readonly Charge[], paid: Paid): readonly
 }
 
 /**
- * Entries that undo the correction to the paid amount: the outcome was withdrawn, and the worst case is possible again.
+ * Entries that undo the correction to the paid amount. Needed if the outcome is undone, as by a reorg: the worst case
+ * is possible again.
  */
 export function unsettledCharges(charges: readonly Charge[]): readonly Charge[] {
   const last = charges.at(-1);
@@ -90,7 +94,7 @@ function byHour(charges: readonly Charge[]): ReadonlyMap<number, Amounts> {
   return hours;
 }
 
-/** The part of the amount still to be subtracted that this hour's counted amount can cover. */
+/** Part of the remaining correction that can be subtracted from this hour: at most the amount counted in the hour. */
 function takenBack(left: bigint, counted: bigint) {
   if (left >= 0n) return 0n;
   return -left < counted ? left : -counted;

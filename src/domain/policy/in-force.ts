@@ -1,6 +1,6 @@
 /**
- * The policy document in force. It is one row of the database, and has a random value for each version, its `stamp`.
- * Every lane stores the stamp. A commit compares the stamp of the lanes that it locks with that of the document that it
+ * The policy document in force. It is one row of the database with a random value for each version, its `stamp`. Every
+ * lane stores this value too. A commit compares the value of the lanes that it locks with that of the document that it
  * used (adapters/postgres/commit).
  */
 import { type ParsedPolicies, type PolicyWords, parsePolicies, unreadablePolicies } from "./parse.ts";
@@ -29,7 +29,10 @@ export interface PolicyInForce extends PolicyRecord {
   readonly policies: Policies | null;
 }
 
-/** Value before the first read. Its `stamp` belongs to no document, so every commit that used it is refused. */
+/**
+ * Placeholder until the policy document was read for the first time. Its `stamp` belongs to no document, so every
+ * commit that used it is refused.
+ */
 const NOT_READ: PolicyInForce = {
   ...{ version: 0, stamp: "", document: null, changedAt: null, changedBy: null, reason: null },
   policies: null,
@@ -41,8 +44,8 @@ export function inForce(record: PolicyRecord, words: PolicyWords): PolicyInForce
 }
 
 /**
- * Policies of a document that may have unknown rules, because a newer release wrote it. Such a document is never
- * ignored: instead, no nonce is allocated.
+ * Policies of a stored document, which may have been written by a newer release and contain unknown rules. Such a
+ * document is never ignored: no nonce is allocated under it.
  */
 function readable(document: Document, parsed: ParsedPolicies) {
   return "policies" in parsed ? parsed.policies : unreadablePolicies(document, parsed.mistakes);

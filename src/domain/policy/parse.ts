@@ -18,7 +18,9 @@ import {
 /** Parsers for addresses and ABIs; both throw with a reason. */
 export interface PolicyWords {
   parseAddress(text: string): Address;
-  /** The functions that match: the one with this signature, or all functions of an ABI that have this name. */
+  /**
+   * Finds the functions that a policy names: the one with this signature, or all functions of the ABI with this name.
+   */
   functions(callee: string | { readonly abi: readonly unknown[]; readonly function: string }): readonly Signature[];
 }
 
@@ -57,7 +59,7 @@ export function unreadablePolicies(document: Document, mistakes: readonly string
   return { ...none, unreadable: mistakes, hash: fingerprintOfJson(document), document };
 }
 
-/** Result for an address that cannot be parsed. */
+/** Value used in place of an address that cannot be parsed. The mistake is reported. */
 const NO_ADDRESS = "0x";
 const FIELDS = ["chains", "to", "selectors", "calls", "hours", "maxValue", "maxCost", "requireApproval"];
 const WINDOWS = ["perTransaction", "perHour", "perDay"];
@@ -65,14 +67,17 @@ const NO_LIMIT: Limit = { perTransaction: null, perHour: null, perDay: null };
 const HOURS = /^([01]\d|2[0-3]):([0-5]\d)-([01]\d|2[0-3]):([0-5]\d)$/;
 const SELECTOR = /^0x[0-9a-fA-F]{8}$/;
 const WEI = /^\d{1,78}$/;
-/** ABI types that are a single number in a single word; the digits are the number of bits. */
+/** ABI types whose value is a single number in one 32-byte word; the digits in the type are its number of bits. */
 const NUMBERS = /^(?:uint(\d*)|address|bool)$/;
 
 const UNITS_MS: Readonly<Record<string, number>> = { ms: 1, s: 1_000, m: 60_000, h: 3_600_000 };
 const DURATION = /^(\d{1,12})(ms|s|m|h)$/;
 const A_YEAR_MS = 365 * 24 * 3_600_000;
 
-/** A part of the document, and its path. Mistakes are collected and parsing continues, so that all are reported. */
+/**
+ * A part of the policy document, with its path for messages. Mistakes are collected and parsing continues, so that all
+ * are reported.
+ */
 class Place {
   readonly raw: unknown;
   readonly path: string;
@@ -113,7 +118,7 @@ class Place {
     return (name) => this.at(name, said[name]);
   }
 
-  /** Parses an optional part; null if it is absent. */
+  /** Parses an optional part of the policy document; null if it is absent. */
   maybe<T>(read: (place: Place) => T): T | null {
     return this.raw === undefined ? null : read(this);
   }
@@ -137,7 +142,7 @@ function policiesIn(place: Place, nameOf: (place: Place) => string): ReadonlyMap
   const policies = new Map<string, Policy>();
   for (const [name, each] of place.members()) {
     const owner = name === ANY ? ANY : nameOf(place.at(name, name));
-    // The same address occurs in two spellings: the later policy would replace the limits of the earlier one.
+    // Refuse an address that occurs in two spellings: the later policy would replace the limits of the earlier one.
     if (policies.has(owner) && owner !== NO_ADDRESS) each.refuse("has a second policy under another spelling", null);
     policies.set(owner, policyIn(each));
   }
@@ -238,7 +243,7 @@ function boundIn({ inputs }: Signature, name: string, place: Place): ArgumentBou
   return { name, word: at, bits, in: allowed, min: field("min").maybe(number), max: field("max").maybe(number) };
 }
 
-/** Parses a number: decimal, or hex for addresses. */
+/** Parses a number: decimal text, hex (for addresses), or a boolean as 0 or 1. */
 function number(place: Place): bigint {
   const { raw } = place;
   if (typeof raw === "string" && (WEI.test(raw) || /^0x[0-9a-fA-F]{1,64}$/.test(raw))) return BigInt(raw);
@@ -257,7 +262,7 @@ function bitsOf(type: string): number | null {
   return type === "bool" ? 1 : Number(match[1] || 256);
 }
 
-/** True if an argument occupies one word; fixed arrays and tuples may occupy more. */
+/** True if an ABI argument occupies one 32-byte word; fixed arrays and tuples may occupy more. */
 function takesOneWord({ type }: Signature["inputs"][number]) {
   return !/^tuple|\[\d+\]/.test(type);
 }

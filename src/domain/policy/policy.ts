@@ -1,12 +1,12 @@
 /**
- * Permissions and limits of a signer or an API key. Checked at allocation and whenever a further payload is
- * committed, in the same database transaction: two nodes, or two steps of one, cannot exceed a limit together.
+ * Permissions and limits of a signer or an API key. They are checked at allocation and whenever a further payload is
+ * committed, in the same database transaction. So two nodes, or two steps of one node, cannot exceed a limit together.
  */
 import type { Address, Hex } from "../lane.ts";
 import type { Payload } from "../transaction/transaction.ts";
 import { type Amounts, type Use, within } from "./use.ts";
 
-/** Limits in wei; null: not limited. */
+/** Limits on an amount in wei: per transaction, per hour and per day; null: not limited. */
 export interface Limit {
   readonly perTransaction: bigint | null;
   readonly perHour: bigint | null;
@@ -25,7 +25,7 @@ export interface Policy {
   readonly maxValue: Limit;
   /** Limit on value + gas × fee cap. */
   readonly maxCost: Limit;
-  /** Argument bounds by selector. A call without an entry is limited only by the other rules. */
+  /** Limits on the arguments of a call, by selector. A call without an entry is limited only by the other rules. */
   readonly arguments: ReadonlyMap<string, ArgumentBounds>;
   readonly requireApproval: ApprovalBound | null;
 }
@@ -47,7 +47,7 @@ export interface Policies {
   readonly signers: ReadonlyMap<string, Policy>;
   /** Policies of API keys, by the key's name; `ANY` applies to keys without a policy of their own. */
   readonly keys: ReadonlyMap<string, Policy>;
-  /** True if a policy has `requireApproval`: then transactions without a nonce may own request ids. */
+  /** True if a policy has `requireApproval`. Only then can transactions that wait without a nonce own request ids. */
   readonly asksApproval: boolean;
   /**
    * Mistakes that this version finds in the policy document. If there are any, its rules are unknown, and no nonce is
@@ -56,7 +56,7 @@ export interface Policies {
   readonly unreadable: readonly string[];
   /** SHA-256 of the policy document. */
   readonly hash: Hex;
-  /** The policy document as written. */
+  /** The policy document as its author wrote it. */
   readonly document: Readonly<Record<string, unknown>>;
 }
 
@@ -78,12 +78,15 @@ export interface Asked {
   readonly payload: Pick<Payload, "to" | "data">;
   /** Highest value and cost of the transaction. */
   readonly worst: Amounts;
-  /** The part of `worst` that is not counted yet: another payload of the same transaction may have been counted. */
+  /**
+   * The part of `worst` that is not counted yet. It is less than `worst` if another payload of the same transaction was
+   * counted.
+   */
   readonly more: Amounts;
   /**
-   * What is checked. "payload": all rules. "cost": only the limits on amounts, for the same payload at another price or
-   * for one without effect (a cancel). "placeholder": like "cost", but no limit of an API key forbids it. Otherwise a
-   * key at its limit could reserve a nonce, never use it, and block the transactions above it at no cost.
+   * What is checked. "payload": all rules. "cost": only the limits on amounts; used for the same payload at another
+   * price, or for a cancel. "placeholder": like "cost", but limits of API keys are ignored. Otherwise a key at its
+   * limit could reserve a nonce, never use it, and block the transactions above it at no cost.
    */
   readonly about: "payload" | "cost" | "placeholder";
 }
@@ -98,7 +101,7 @@ export function policyFor(policies: ReadonlyMap<string, Policy>, name: string | 
   return name === null ? null : (policies.get(name) ?? policies.get(ANY) ?? null);
 }
 
-/** The policy with only those rules that depend neither on the time nor on amounts used before. */
+/** A copy of the policy with only those rules that depend neither on the time nor on amounts used before. */
 export function timeless(policy: Policy): Policy {
   const alone = ({ perTransaction }: Limit): Limit => ({ perTransaction, perHour: null, perDay: null });
   return { ...policy, hours: null, maxValue: alone(policy.maxValue), maxCost: alone(policy.maxCost) };
@@ -133,14 +136,14 @@ function payloadRule({ scope, policy }: Judge, { chainId, payload }: Asked, at: 
   return beyond && not(`arguments.${beyond.name}`, `the argument ${beyond.name} to be ${beyond.value ?? "nothing"}`);
 }
 
-/** The limit that the transaction exceeds, and how long it may wait for approval. */
+/** The approval threshold that the transaction exceeds, and how long it may wait for approval. */
 export interface Awaited extends Forbidden {
   readonly expiresAfterMs: number;
 }
 
 /**
- * The approval that the transaction needs; null if none. If several limits require approval, one approval is enough,
- * within the shortest time.
+ * The approval that the transaction needs; null if none. If it exceeds several approval thresholds, one approval is
+ * enough, within the shortest of their time limits.
  */
 export function approvalOf(judges: readonly Judge[], { worst, about }: Asked): Awaited | null {
   if (about !== "payload") return null;
@@ -161,7 +164,8 @@ function aboveBound({ aboveValue, aboveCost }: ApprovalBound, { value, cost }: A
 }
 
 /**
- * Selector of a call. Data of fewer than four bytes has no selector: it is compared unchanged, and no list contains it.
+ * Selector of a call. Data of fewer than four bytes has no selector. It is returned unchanged, and no list of allowed
+ * selectors contains it.
  */
 function selectorOf({ to, data }: Pick<Payload, "to" | "data">) {
   return to === null ? DEPLOY : data.slice(0, 10).toLowerCase();
@@ -218,7 +222,7 @@ export type ArgumentBounds = readonly ArgumentBound[];
 const SELECTOR_DIGITS = 2 + 8;
 const WORD_DIGITS = 64;
 
-/** The first argument that is out of bounds. Its value is null if the data ends before the argument. */
+/** Finds the first argument that is out of its limits. Its value is null if the data ends before the argument. */
 function outOfBounds(bounds: ArgumentBounds, data: Hex) {
   for (const bound of bounds) {
     const digits = data.slice(SELECTOR_DIGITS + bound.word * WORD_DIGITS).slice(0, WORD_DIGITS);

@@ -1,13 +1,13 @@
 /**
- * Use of the policy limits. Windows are whole hours and days in UTC, by the database's clock. Earlier windows no longer
- * matter.
+ * Amounts used of the policy limits. They count in whole hours and days in UTC, by the database's clock. Earlier hours
+ * and days no longer matter.
  */
 import { larger } from "../transaction/fees.ts";
 
 const HOUR_MS = 3_600_000;
 const DAY_MS = 24 * HOUR_MS;
 
-/** Amounts in wei. */
+/** Value and cost of a transaction, or sums of them, in wei. */
 export interface Amounts {
   /** Value sent to receivers. */
   readonly value: bigint;
@@ -32,7 +32,7 @@ const both =
 
 export const plus = both((a, b) => a + b);
 export const minus = both((a, b) => a - b);
-/** The larger value and the larger cost of two amounts. */
+/** Combines two amounts: the larger of their values, and the larger of their costs. */
 export const most = both(larger);
 
 export function isNothing({ value, cost }: Amounts): boolean {
@@ -48,7 +48,7 @@ function dayOf(ms: number) {
 }
 
 /**
- * Use of the limits at this time. It never returns to an earlier hour. A database transaction that waited for its lock
+ * Amounts used of the limits at this time. The hour never goes back: a database transaction that waited for its lock
  * has an older time than one that overtook it, and the database's clock may jump. In these cases the amount counts in
  * the later hour.
  */
@@ -58,7 +58,7 @@ export function within(use: Use, at: Date): Use {
   return { hourMs, hour: NOTHING, day: dayOf(hourMs) === dayOf(use.hourMs) ? use.day : NOTHING };
 }
 
-/** The hour in which a charge at this time counts. */
+/** The hour in which an amount that is charged at this time counts. */
 export function chargedHour(use: Use, at: Date): number {
   return Math.max(use.hourMs, hourOf(at.getTime()));
 }

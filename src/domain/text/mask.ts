@@ -10,7 +10,7 @@ import { isOwnWord } from "./own-words.ts";
 export type Mask = (text: string) => string;
 
 export const MASK = "***";
-/** Minimum length of a secret that is masked by its text: shorter ones would match ordinary words. */
+/** Minimum length of a secret that is masked wherever its text appears: shorter secrets would match ordinary words. */
 const SHORTEST_SECRET = 6;
 
 /** True if a secret is masked wherever its text appears. */
@@ -77,8 +77,8 @@ const KEY = /^[0-9a-f]{64}$/i;
 const HEX_RUN = /[0-9a-f]{64,}/gi;
 
 /**
- * Private keys are found by look-up: a node with ten thousand lanes has as many keys, and one regular expression of all
- * of them takes seconds to compile and most of a millisecond per line.
+ * Private keys are found by looking up runs of hex digits in a set. A node with ten thousand lanes has as many keys,
+ * and one regular expression of all of them takes seconds to compile and most of a millisecond per line.
  */
 function maskOfKeys(keys: ReadonlySet<string>): readonly Mask[] {
   if (keys.size === 0) return [];

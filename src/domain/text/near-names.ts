@@ -6,8 +6,8 @@
 import { type FencepostError, invalid, invalidWithHint } from "../errors.ts";
 
 /**
- * Names that other tools use, in lower case, for each of our names. Only names that are valid at the field's place are
- * suggested. If a word may mean several of our names, the first one here is used.
+ * Names that other tools use, in lower case, for each of our names. A name is suggested only if it is valid at the
+ * field's place. If a word may mean several of our names, the first one here is used.
  */
 const SYNONYMS: Readonly<Record<string, string>> = {
   signer: "from sender account wallet address",

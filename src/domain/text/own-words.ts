@@ -1,7 +1,7 @@
 /**
- * Words of our own messages, settings and codes. A secret that equals one of them is not masked by its text: with the
- * database password `fencepost` every message would read `***: ***_API_KEYS: is required`. The secret is still masked
- * by its shape in a URL, in a header or after the word password. At start a node reports which setting has such a
+ * Words that occur in our own messages, settings and codes. A secret that equals such a word is not masked wherever it
+ * appears: with the database password `fencepost` every message would read `***: ***_API_KEYS: is required`. The secret
+ * is still masked in a URL, in a header or after the word password. At start a node reports which setting has such a
  * secret.
  */
 
@@ -39,8 +39,8 @@ const OWN_WORDS: readonly string[] = [
 const KNOWN: ReadonlySet<string> = new Set(OWN_WORDS);
 
 /**
- * True for our own words, parts of them, and words joined like setting names: masking them would garble our own
- * messages.
+ * True for words of our own messages, parts of them, and combinations like the names of settings: masking them would
+ * garble our own messages.
  */
 export function isOwnWord(text: string): boolean {
   const lower = text.toLowerCase();

@@ -1,7 +1,10 @@
-/** An error of the catalogue in the form that nodes exchange, over HTTP or through the database. */
+/**
+ * An error of the error catalogue (domain/errors.ts) in the form that nodes exchange, over HTTP or through the
+ * database.
+ */
 import { ERROR_CATALOGUE, type ErrorCode, type ErrorExtras, FencepostError, REJECTION_REASONS } from "../errors.ts";
 
-/** An error of the catalogue as plain JSON. */
+/** An error of the error catalogue (domain/errors.ts) as plain JSON. */
 export interface Problem extends ErrorExtras {
   readonly code: ErrorCode;
   readonly detail: string;
@@ -18,7 +21,7 @@ const isRevert: Test = (value) => {
   return [name, message].every((each) => each === null || isText(each)) && isText(data) && Array.isArray(args);
 };
 
-/** Tests for the documented members of an error. Other members, which a newer node may add, are dropped. */
+/** Checks for the documented fields of an error, by name. Other fields, which a newer node may add, are dropped. */
 const EXTRAS: { readonly [Name in keyof Required<ErrorExtras>]: Test } = {
   path: isText,
   hint: isText,

@@ -12,7 +12,7 @@ const SAMPLED = 1;
 const LONGEST = 256;
 
 /**
- * Parses `traceparent`; null if it is malformed. A well-formed header of an unknown sender is accepted; no decision
+ * Parses `traceparent`; null if it is malformed. A well-formed header is accepted from any sender, because no decision
  * depends on it.
  */
 export function parseTraceparent(text: unknown): TraceContext | null {
@@ -28,7 +28,7 @@ export function formatTraceparent({ traceId, spanId, sampled }: TraceContext): s
 
 /**
  * Reads the `traceparent` from a transaction's metadata. It is stored there, within the caller's payload, so that every
- * node can read it without a column of its own.
+ * node can read it and the table needs no extra column.
  */
 export function traceparentIn(metadata: Readonly<Record<string, unknown>> | null): string | null {
   const { traceparent } = metadata ?? {};

@@ -3,44 +3,47 @@ export type Fees =
   | { readonly type: "legacy" | "eip2930"; readonly gasPrice: bigint }
   | { readonly type: "eip1559"; readonly maxFeePerGas: bigint; readonly maxPriorityFeePerGas: bigint };
 
-/** Fee market of a chain. `baseFees`: base fees of the last blocks, oldest first; empty on chains without EIP-1559. */
+/**
+ * Fee data of a chain, as endpoints report it. `baseFees`: base fees of the last blocks, oldest first; empty on chains
+ * without EIP-1559.
+ */
 export interface FeeMarket {
   readonly baseFees: readonly bigint[];
   /** Tips at a low percentile of each block that had transactions. */
   readonly priorityFees: readonly bigint[];
   /** `eth_gasPrice`: the price of legacy transactions. */
   readonly gasPrice: bigint;
-  /** Advice of a gas oracle; absent if there is none, or it does not respond. */
+  /** Fees that a gas oracle recommends; absent if there is none, or it does not respond. */
   readonly offer?: Offer;
   /**
    * True if two endpoints have the block header from which the base fee was read. Absent: only one endpoint reported
-   * the market.
+   * the fees.
    */
   readonly agreed?: true;
   /**
-   * The higher of two endpoints' markets. It is offered only after several blocks did not include a transaction at the
-   * lower price (climbing.ts).
+   * The higher fees, if two endpoints report different ones. They are offered only after several blocks did not include
+   * a transaction at the lower fees (climbing.ts).
    */
   readonly dearer?: Asked;
   /** Values about which the endpoints contradict each other, each with the name of its endpoint. */
   readonly disputed?: readonly string[];
 }
 
-/** Price per gas that a market asks for. `baseFee` is zero on chains without EIP-1559. */
+/** Price per gas according to the chain. `baseFee` is zero on chains without EIP-1559. */
 export interface Asked {
   readonly baseFee: bigint;
   readonly tip: bigint;
   readonly gasPrice: bigint;
 }
 
-/** Advised fees from a source other than the chain. */
+/** Fees recommended by a source other than the chain, such as a gas oracle. */
 export interface Offer {
   readonly maxFeePerGas: bigint;
-  /** Advised tip. Absent: use the market's tip. */
+  /** Recommended tip. Absent: use the tip that the chain's recent blocks show. */
   readonly maxPriorityFeePerGas?: bigint;
   /**
-   * True for an operator's fixed price, which is limited only by the ceilings. Other advice is also limited by recent
-   * blocks.
+   * True for an operator's fixed price, which is limited only by the ceilings. Other recommendations are also limited
+   * by the prices of recent blocks.
    */
   readonly isFixed: boolean;
 }
@@ -52,7 +55,7 @@ export interface FeeWishes {
   readonly maxPriorityFeePerGas?: bigint;
 }
 
-/** One gwei: the tip that is used if the market shows none. */
+/** One gwei: the tip that is used if recent blocks show none. */
 const FALLBACK_TIP = 1_000_000_000n;
 const SANITY_FACTOR = 10n;
 /** Number of blocks over which the median base fee is computed. */
@@ -65,8 +68,8 @@ export function median(values: readonly bigint[]): bigint {
 }
 
 /**
- * Limit on a single market response: ten times the median base fee. Null if base fees are unknown or zero: then only
- * the ceilings apply (ceilings.ts).
+ * Highest price that a single response of an endpoint can cause: ten times the median base fee. Null if base fees are
+ * unknown or zero: then only the ceilings apply (ceilings.ts).
  */
 export function sanityLimit(baseFees: readonly bigint[]): bigint | null {
   const usual = median(baseFees);
@@ -74,8 +77,8 @@ export function sanityLimit(baseFees: readonly bigint[]): bigint | null {
 }
 
 /**
- * First price of a transaction: the caller's price, otherwise the market's, under the ceiling. Twice the base fee
- * covers six full blocks in a row (EIP-1559: at most +12.5 % a block).
+ * First price of a transaction: the caller's price, otherwise one derived from the chain's fees, under the ceiling.
+ * Twice the base fee covers six full blocks in a row (EIP-1559: at most +12.5 % a block).
  */
 export function priceFirstAttempt(market: FeeMarket, wishes: FeeWishes, ceiling: bigint | null): Fees {
   const legacy = wishes.gasPrice !== undefined || wishes.type === "legacy" || wishes.type === "eip2930";
@@ -101,11 +104,12 @@ export function baseFeeNow({ baseFees }: FeeMarket): bigint | undefined {
   return a === undefined || b === undefined ? undefined : larger(a, b);
 }
 
-/** Used in place of a market if the caller named every fee: none of its values is read. */
+/** Used instead of the chain's fee data if the caller named every fee: none of its values is read. */
 export const NO_MARKET: FeeMarket = { baseFees: [], priorityFees: [], gasPrice: 0n };
 
 /**
- * The envelope type for these fees. A legacy transaction cannot have an access list; EIP-2930 can, at the same price.
+ * Chooses the transaction type for these fees. A legacy transaction cannot have an access list, so it becomes EIP-2930,
+ * at the same price.
  */
 export function envelopeFor(fees: Fees, accessList: readonly unknown[]): Fees {
   return fees.type === "legacy" && accessList.length > 0 ? { ...fees, type: "eip2930" } : fees;
@@ -121,8 +125,8 @@ export function tipOf(fees: Fees): bigint {
 }
 
 /**
- * Converts prices to the envelope type of the given fees, because an access list or a chain's rules may depend on the
- * type. A type without dynamic fees has one price, the cap.
+ * Makes fees at these prices, of the same transaction type as the given fees. The type is kept because an access list
+ * or the chain's rules may require it. A type without dynamic fees has one price, the cap.
  */
 export function feesLike({ type }: Fees, maxFeePerGas: bigint, maxPriorityFeePerGas: bigint): Fees {
   return type === "eip1559" ? { type, maxFeePerGas, maxPriorityFeePerGas } : { type, gasPrice: maxFeePerGas };
@@ -140,7 +144,7 @@ export function under(fees: Fees, most: bigint): Fees {
   return feesLike(fees, cap, smaller(tip, cap));
 }
 
-/** True if the caller named every fee, so that no market is needed. */
+/** True if the caller named every fee, so that the chain's fees need not be read. */
 export function isFullyPriced(wishes: FeeWishes): boolean {
   return (
     wishes.gasPrice !== undefined || (wishes.maxFeePerGas !== undefined && wishes.maxPriorityFeePerGas !== undefined)
@@ -154,8 +158,8 @@ function wantsDynamicFees(wishes: FeeWishes) {
 const digests = new WeakMap<FeeMarket, { readonly tip: bigint; readonly sanityLimit: bigint | null }>();
 
 /**
- * Medians of a market. They are computed once, because all transactions until the next block are priced with the same
- * market.
+ * Medians of a chain's recent fees. They are computed once per block, because all transactions until the next block are
+ * priced with the same data.
  */
 function digest(market: FeeMarket) {
   const known = digests.get(market);
@@ -169,20 +173,20 @@ function digest(market: FeeMarket) {
   return fresh;
 }
 
-/** Default tip in this market. */
+/** Tip that is offered if the caller names none. */
 export function tipFor(market: FeeMarket): bigint {
   return digest(market).tip;
 }
 
 /**
- * Limits the price from a single response of a chain or an oracle, which may be false. An operator's fixed price is not
- * limited.
+ * Limits a price that comes from a single response of a chain or an oracle, because the response may be false. An
+ * operator's fixed price is not limited.
  */
 function sane(market: FeeMarket, price: bigint, ceiling: bigint | null) {
   return market.offer?.isFixed === true ? price : capped(price, digest(market).sanityLimit, ceiling);
 }
 
-/** The value, lowered to the smallest of the known limits. */
+/** Lowers the value to the smallest limit that is known. */
 export function capped(value: bigint, ...limits: readonly (bigint | null)[]) {
   return limits.reduce<bigint>((least, limit) => (limit === null ? least : smaller(least, limit)), value);
 }

@@ -3,9 +3,9 @@ import type { Hex } from "../lane.ts";
 import type { Intent, Payload } from "./transaction.ts";
 
 /**
- * Fingerprint of a payload, independent of notation. Only the caller's input is part of it: an estimate or a market
- * price would turn an honest retry into a reuse of the request id. `validUntil` is part of it if given. An absent field
- * adds nothing, so that stored fingerprints stay valid when another field is introduced.
+ * Fingerprint of a payload, independent of notation. Only the caller's input is part of it. With an estimate or a
+ * market price in it, a repeat of the same request would look like a reuse of the request id. `validUntil` is part of
+ * it if given. An absent field adds nothing, so that stored fingerprints stay valid when another field is introduced.
  */
 export function fingerprint(payload: Payload, { validUntil }: Pick<Intent, "validUntil"> = {}): Hex {
   const canonical = JSON.stringify([

@@ -20,21 +20,21 @@ export interface Payload extends FeeWishes {
 
 /**
  * All fields of a create. None of them changes later: an operator's action never changes the caller's payload, but adds
- * another.
+ * another payload.
  */
 export const CREATE_FIELDS = [
   ...(["chainId", "signer", "nonce", "requestId", "payload"] as const),
   ...(["allowNoCode", "validUntil", "metadata"] as const),
 ];
 
-/** A caller's intent, normalised and with its ids. */
+/** A caller's request for a transaction, normalised and with its ids. */
 export interface Intent {
   readonly txId: string;
   readonly lane: Lane;
   readonly requestId: string | null;
   /**
-   * Name of the API key that requested the transaction; null if none was required, or if the row is older than
-   * ownership.
+   * Name of the API key that requested the transaction; null if no key was required, or if the row was written by a
+   * release that did not store the name.
    */
   readonly owner: string | null;
   readonly payload: Payload;
@@ -44,8 +44,8 @@ export interface Intent {
   /** The pool that chose the lane; absent if the caller named the signer. */
   readonly pool?: string;
   /**
-   * The caller confirms that the receiver need not have code. This is not signed, and a repeat of the request may
-   * differ in it.
+   * True if the caller confirms that the receiver need not have code. This is not signed, and a repeat of the request
+   * may differ in it.
    */
   readonly allowNoCode?: true;
   /** Nonce that the caller chose. The create gets exactly this nonce or is refused. */
@@ -57,17 +57,16 @@ export interface Intent {
   readonly validUntil?: Date;
 }
 
-/** An intent with everything that is needed to sign, except nonce and price. */
+/** An intent with everything that is needed to sign it, except nonce and price. */
 export interface PreparedIntent extends Intent {
   readonly gas: bigint;
   /**
-   * Highest cost of the transaction's gas at the price when it was prepared, blobs included: the amount that policies
-   * count.
+   * Highest gas cost of the transaction, blobs included, at the price when it was prepared. Policies count this amount.
    */
   readonly gasCost: bigint;
 }
 
-/** The transaction to sign. */
+/** The transaction to sign: payload, nonce, gas limit and fees. */
 export interface UnsignedTransaction extends Pick<Payload, "to" | "data" | "value"> {
   readonly chainId: number;
   readonly nonce: number;
@@ -79,7 +78,10 @@ export interface UnsignedTransaction extends Pick<Payload, "to" | "data" | "valu
 export const ATTEMPT_KINDS = ["initial", "reprice", "cancel", "replace", "placeholder", "external"] as const;
 export type AttemptKind = (typeof ATTEMPT_KINDS)[number];
 
-/** One signed payload of a transaction at its nonce. Every attempt's hash is tracked until finality. */
+/**
+ * One signed payload of a transaction at its nonce. Receipts are searched for the hashes of all attempts until one of
+ * them is final.
+ */
 export interface Attempt {
   /** Number of the attempt: 1 for the first payload of a transaction. */
   readonly ordinal: number;
@@ -92,7 +94,9 @@ export interface Attempt {
   readonly foreign?: true;
   /** True if the RPC node signs the attempt: Fencepost does not have its bytes. */
   readonly nodeSigned?: true;
-  /** True if the attempt was sent only to private endpoints (`send: "only"`), and was not disclosed since. */
+  /**
+   * True if the attempt was sent only to private endpoints (`send: "only"`), and may still not be sent to public ones.
+   */
   readonly private?: true;
 }
 
@@ -110,10 +114,10 @@ export interface Receipt {
   readonly gasUsed: bigint;
   readonly effectiveGasPrice: bigint | null;
   readonly contractAddress: Address | null;
-  /** Wei paid in addition to gas × price: for blobs (EIP-4844), and to a rollup for its data. Absent: none. */
+  /** Wei paid in addition to gas × price: for blobs (EIP-4844), or to a rollup for its data. Absent: none. */
   readonly besideGas?: bigint;
   /**
-   * True if the additional amount may be higher than reported: it is not part of the block's hash, and no second
+   * True if the additional amount may be higher than reported. The block's hash does not prove it, and no second
    * endpoint confirms it.
    */
   readonly besideGasUnsure?: true;

@@ -1,6 +1,7 @@
 /**
- * The transition table: the only definition of which state may follow which, and what each step appends to the feed.
- * The database mirrors it (CHECK constraints on transaction and history); a test compares the two in both directions.
+ * The transition table: the only definition of which state may follow which, and which completion each step appends to
+ * the feed. The database mirrors it (CHECK constraints on transaction and history); a test compares the two in both
+ * directions.
  */
 
 export const STATES = ["CREATED", "ALLOCATED", "TRACKING", "CONFIRMED", "FAILED_FINAL", "STUCK"] as const;
@@ -27,7 +28,7 @@ export interface Status {
   readonly subState: SubState | null;
 }
 
-/** State that a transition appends to the completion feed. REORGED is a completion's state, never a transaction's. */
+/** States that the completion feed reports. REORGED is only the state of a completion, never of a transaction. */
 export const COMPLETION_STATES = ["CONFIRMED", "FAILED_FINAL", "STUCK", "REORGED"] as const;
 export type CompletionState = (typeof COMPLETION_STATES)[number];
 
@@ -40,7 +41,7 @@ export interface TransitionRule {
   readonly completion?: { readonly state: CompletionState; readonly settled: boolean };
 }
 
-/** Source states of an intent without a nonce that needs no approval, or has it. */
+/** States of an intent without a nonce that needs no approval or is already approved. */
 const unbound = { from: [null, "CREATED"], fromSubStates: [null] } as const;
 const awaiting = { from: ["CREATED"], fromSubStates: ["AWAITING_APPROVAL"] } as const;
 const open = ["TRACKING", "STUCK"] as const;
@@ -53,7 +54,7 @@ const pending = { state: "TRACKING", subState: "PENDING" } as const;
 const broadcast = { state: "TRACKING", subState: "BROADCAST" } as const;
 const signedAgain = { from: open, fromSubStates: unminedOrUnknown, to: pending } as const;
 
-/** The status and the completion of a transition to a final state. */
+/** The state of a transaction after its outcome, and the completion that is appended to the feed. */
 function settledAs<S extends "CONFIRMED" | "FAILED_FINAL", U extends SubState | null>(state: S, subState: U) {
   return { to: { state, subState }, completion: { state, settled: true } } as const;
 }
@@ -86,11 +87,14 @@ export const TRANSITIONS = {
   cancel: signedAgain,
   replace: signedAgain,
   placeholder: signedAgain,
-  /** Replaces a payload that is not signed yet: from then on, the new payload is queued for this nonce. */
+  /** Replaces the payload of a transaction that is not signed yet: the new payload will be signed at its nonce. */
   amend: { from: ["ALLOCATED"], to: "same" },
-  /** A decision that changes no state. It is recorded so that the history names who decided. */
+  /**
+   * A decision that changes no state, by an operator, hook or policy. It is recorded so that the history names who
+   * decided.
+   */
   decide: { from: ["ALLOCATED", "TRACKING", "STUCK"], to: "same" },
-  /** An operator holds the transaction, or releases it. */
+  /** An operator puts the transaction on hold, or releases it. */
   hold: { from: ["CREATED", "ALLOCATED", "TRACKING", "STUCK"], to: "same" },
   unhold: { from: ["CREATED", "ALLOCATED", "TRACKING", "STUCK"], to: "same" },
   stick: {
@@ -103,7 +107,7 @@ export const TRANSITIONS = {
   // Transitions of nonce gaps: transactions that move down, or give up their nonce
   shiftDown: { from: ["ALLOCATED"], to: "same" },
   giveUp: { from: ["ALLOCATED"], ...settledAs("FAILED_FINAL", "REJECTED") },
-  // Transitions after a lost response of an RPC node that signs: there is no hash to search for
+  // Transitions after an RPC node that signs by itself did not respond: there is no hash to search for
   loseSight: {
     from: ["TRACKING"],
     fromSubStates: unmined,
@@ -118,7 +122,7 @@ export const TRANSITIONS = {
   revert: { ...mined, ...settledAs("FAILED_FINAL", "REVERTED") },
   confirmReplacement: { ...mined, ...settledAs("CONFIRMED", "REPLACED") },
   confirmCancel: { ...mined, ...settledAs("FAILED_FINAL", "CANCELLED") },
-  /** The cancel of a transaction whose `validUntil` had passed is final. */
+  /** A cancel that was made because `validUntil` had passed is mined and final. */
   confirmExpiry: { ...mined, ...settledAs("FAILED_FINAL", "EXPIRED") },
   /** Another program's transaction is mined at the nonce, with enough confirmations. */
   loseNonce: { ...mined, ...settledAs("FAILED_FINAL", "NONCE_CONSUMED_EXTERNALLY") },
@@ -152,7 +156,7 @@ export function leavesFrom({ from: states, fromSubStates }: TransitionRule, from
   return !isNarrowed || fromSubStates.some((each) => each === from.subState);
 }
 
-/** True for states that the feed reports: settled ones and STUCK. */
+/** True for states that the feed reports: the final ones and STUCK. */
 export function isFinal(state: State): boolean {
   return state === "STUCK" || isSettled(state);
 }

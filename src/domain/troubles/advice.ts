@@ -1,6 +1,6 @@
 /**
- * Remedies as text, with the API requests that perform them. All ids are filled in; an operator need only add a better
- * reason.
+ * What an operator can do against a trouble ("remedies"): the text, and the API requests that do it. All ids are filled
+ * in; an operator need only add a better reason.
  */
 import type { OfferedAction, Situation } from "./situation.ts";
 import type { CauseCode, HelpCode } from "./table.ts";
@@ -9,14 +9,14 @@ import type { CauseCode, HelpCode } from "./table.ts";
 export interface Step {
   readonly code: HelpCode;
   readonly because: CauseCode;
-  /** Facts about the transaction itself, or about the one that it waits for. */
+  /** Facts about the explained transaction, or about the transaction that it waits for. */
   readonly about: Situation;
   readonly isBlocker: boolean;
 }
 
 /**
- * Text of each remedy, shown after "What helps:". The argument `it` names the transaction in question, or the nonce
- * that it waits for.
+ * Text of each remedy, shown after "What helps:". The argument `it` names the explained transaction, or the nonce that
+ * it waits for.
  */
 const WORDS: Readonly<Record<HelpCode, (it: string, situation: Situation) => string>> = {
   WAIT: () => "nothing needs to be done: it goes on by itself",
@@ -56,34 +56,34 @@ function nameOf({ about: { transaction }, isBlocker }: Step) {
   return isBlocker && transaction.nonce !== null ? `nonce ${transaction.nonce}` : "it";
 }
 
-/** What a helpful request acts on: a transaction, lane, nonce gap or notice. */
+/** What a request of a remedy acts on: a transaction, lane, nonce gap or notice. */
 interface Target {
   readonly txId?: string | null;
   readonly chainId?: number | null;
   readonly signer?: string | null;
-  /** The nonce gap, and the transaction above it that waits. */
+  /** The nonce gap, and the transaction above it that waits for it. */
   readonly hole?: { readonly nonce: number; readonly txId: string } | null;
   /** True if the kill in force is for this signer alone, false if it is for all signers. */
   readonly isOwnKill?: boolean;
   readonly notice?: { readonly noticeId: string; readonly times: number };
 }
 
-/** One request that helps, as offered by a row of the attention list. */
+/** One API request that helps against a trouble, as shown in a row of the attention list. */
 export interface RowRequest extends Pick<OfferedAction, "label" | "path"> {
   readonly action: string;
   readonly method: "POST" | "DELETE" | "GET";
-  /** Body without the reason, which the operator adds. Null: the request has no body. */
+  /** Body of the request without the reason, which the operator adds. Null: the request has no body. */
   readonly body: Readonly<Record<string, string | number | boolean>> | null;
 }
 
 type Request = RowRequest & Pick<OfferedAction, "scope">;
 
-/** Requests that only rows of the attention list offer, never explanations. */
+/** Requests that only the attention list offers, not the explanation of a transaction. */
 type RowOffer = "SUSPEND_LANE" | "STOP_SIGNER" | "ACKNOWLEDGE" | "LOOK_AT_NODES";
 
 /**
- * API requests by remedy. A remedy that needs more input than a reason, such as another payload, has none. Remedies for
- * funds and nodes are not requests.
+ * API requests for each remedy. A remedy that needs more input than a reason, such as another payload, has none. Nor
+ * have remedies such as adding funds or starting a node.
  */
 const REQUESTS: Partial<Readonly<Record<HelpCode | RowOffer, (of: Target, it: string) => readonly Request[]>>> = {
   END_KILL: ({ signer, isOwnKill = false }) => {
@@ -133,7 +133,10 @@ function ofLane({ signer, chainId }: Target, action: "resume" | "suspend", label
   return request(`${action}Lane`, label, `/signers/${signer}/${action}`, { chainId: Number(chainId) });
 }
 
-/** The requests of a remedy as an explanation shows them: with a reason, and the scope that an API key needs. */
+/**
+ * The API requests of a remedy, as the explanation of a transaction shows them: with a reason, and the scope that an
+ * API key needs.
+ */
 export function requestsOf(step: Step): readonly OfferedAction[] {
   const { code, because } = step;
   const { transaction, lane, chain } = step.about;
@@ -149,7 +152,7 @@ export function requestsOf(step: Step): readonly OfferedAction[] {
   );
 }
 
-/** The requests of these remedies as a row of the attention list shows them. */
+/** The API requests of these remedies, as a row of the attention list shows them. */
 export function offersFor(target: Target, codes: readonly (HelpCode | RowOffer)[]): readonly RowRequest[] {
   return codes.flatMap((code) => REQUESTS[code]?.(target, "it") ?? []).map(({ scope: _, ...rest }) => rest);
 }

@@ -27,15 +27,15 @@ import type { Cause, Explanation, Situation } from "./situation.ts";
 import { type CauseCode, type HelpCode, TROUBLES } from "./table.ts";
 import { agoInWords, inSentence } from "./words.ts";
 
-/** The obstacles of a transaction, the decisive one first, and the remedies that help now. */
+/** What stands between a transaction and its outcome, the decisive obstacle first, and the remedies that help now. */
 interface Finding {
   readonly causes: readonly Cause[];
   readonly steps: readonly Step[];
 }
 
 /**
- * Explains a transaction. `blocker`: facts about the transaction or nonce that this one waits for; null if it waits for
- * nothing, or the blocker must not be shown.
+ * Explains a transaction. `blocker`: facts about the transaction or nonce that it waits for; null if it waits for
+ * nothing, or if its caller may not see the blocker.
  */
 export function explain(situation: Situation, blocker: Situation | null = null): Explanation {
   const before = blocker === null ? null : find(blocker, null);
@@ -71,19 +71,19 @@ function find(situation: Situation, before: Finding | null): Finding {
   }
   const unmined = findUnmined(situation, before, { lane, hold });
   const place = said(situation, [sentPrivately]);
-  // Disclosing a private transaction is a last resort: offered only if something is wrong, or no endpoint is left that
-  // may get it.
+  // Sending a private transaction to public endpoints is a last resort. It is offered only if something is wrong, or if
+  // there is no private endpoint.
   const isWrong = unmined.steps.length > 0 || situation.chain.privateEndpoints.length === 0;
   const steps = isWrong ? [...unmined.steps, ...helpOf(situation, place)] : unmined.steps;
   return { causes: [...unmined.causes, ...place, ...ahead], steps };
 }
 
-/** Causes that stop sending; they do not matter for a mined transaction. */
+/** Causes that stop a transaction from being sent. They do not matter once it is mined. */
 const STOPS_SENDING: ReadonlySet<CauseCode> = new Set(["KILLED", "LANE_SUSPENDED"]);
 
 /**
- * Causes that are ignored while another transaction precedes this one: nodes need not have it in their mempool then,
- * however often it was sent.
+ * Causes that are ignored while the transaction waits behind another one: until that one is mined, nodes need not have
+ * it in their mempool, however often it was sent.
  */
 const LATER: ReadonlySet<CauseCode> = new Set(["NOT_IN_POOL", "RESENT_OFTEN"]);
 
@@ -96,7 +96,7 @@ function findUnmined(
   const own = ownCauses(situation, order.length > 0);
   const ownSteps = firstHelp(situation, own);
   const orderSteps = stepsBefore(situation, order, before);
-  // If the transaction before this one proceeds without help, this one's own trouble comes first.
+  // If the transaction before this one needs no help, this one's own trouble comes first.
   const isNext = orderSteps.length === 0 && ownSteps.length > 0;
   const rest = isNext ? [...own, ...order] : [...order, ...own];
   const wrong = [...lane, ...hold, ...rest];
@@ -113,16 +113,16 @@ function ownCauses(situation: Situation, isBehind: boolean): readonly Cause[] {
   return past === undefined ? own.filter(({ code }) => !isBehind || !LATER.has(code)) : [past];
 }
 
-/** Causes in the transactions below this one: which one it waits for, and why that one waits. */
+/** Causes that lie in lower nonces: which transaction this one waits for, and why that one waits. */
 function inOrder(situation: Situation, before: Finding | null, lane: readonly Cause[]): readonly Cause[] {
-  // Skip causes that stop the whole lane: they are already listed.
+  // Skip causes that stop the whole lane: they are already in the explanation.
   const why = before?.causes.find(({ code }) => lane.every((cause) => cause.code !== code)) ?? null;
   return said(situation, [missingBelow, waitingBehind(why), waitingForWindow]);
 }
 
 /**
- * Remedies for a transaction that must wait: if it waits for a nonce gap, those that fill the gap; if it waits for
- * another transaction, those that help that one.
+ * Remedies for a transaction that waits for a lower nonce. If it waits for a nonce gap: those that fill the gap. If it
+ * waits for another transaction: those that help that transaction.
  */
 function stepsBefore(situation: Situation, order: readonly Cause[], before: Finding | null): readonly Step[] {
   if (!order.some(({ code }) => code === "WAITING_BEHIND")) return helpOf(situation, order);
@@ -142,12 +142,14 @@ function helpOf(situation: Situation, causes: readonly Cause[]): readonly Step[]
       if (!steps.has(code) && isOfUse(code, situation)) steps.set(code, stepOf(situation, code, because));
     }
   }
-  // Cancelling the transaction is the last remedy.
+  // Cancelling the transaction is listed last.
   const isLast = ({ code }: Step) => Number(code === "CANCEL");
   return [...steps.values()].sort((a, b) => isLast(a) - isLast(b));
 }
 
-/** Remedies against the first obstacle that has any. Later obstacles do not matter until that one is removed. */
+/**
+ * Remedies against the first obstacle for which there are any. Later obstacles do not matter until that one is removed.
+ */
 function firstHelp(situation: Situation, causes: readonly Cause[]): readonly Step[] {
   return causes.map((cause) => helpOf(situation, [cause])).find((steps) => steps.length > 0) ?? [];
 }
@@ -181,7 +183,7 @@ const OWN_CODES: ReadonlySet<CauseCode> = new Set([
   ...(["RESENT_OFTEN", "NODE_DID_NOT_ANSWER", "STUCK"] as const),
 ]);
 
-/** Lists the facts that could not be read: without them the advice may be wrong. */
+/** Lists the facts that could not be read. Without them, the explanation may be wrong. */
 function missingIn({ chain: { balance, minedCount } }: Situation) {
   const missing = [
     ...(balance === null ? ["the balance of the signer"] : []),

@@ -1,6 +1,6 @@
 /**
- * Builds the rows of the attention list, the list of troubles that need a person. Some facts are in the database,
- * others only one node has.
+ * Builds the rows of the attention list, the list of troubles that need a person. Some facts come from the database,
+ * others are known to only one node.
  */
 
 import type { UnconfirmedRefusal } from "../chain/unconfirmed-refusal.ts";
@@ -59,7 +59,10 @@ function waitingFor(text: string, waiting: number) {
   return `${inSentence(text)}${behind(waiting)}`;
 }
 
-/** Row of the attention list about one transaction. `text` is shown until the transaction is explained. */
+/**
+ * Row of the attention list about one transaction. `text` is shown until the explanation of the transaction has been
+ * computed.
+ */
 export function ofTransaction(code: TroubleCode, of: TroubledTransaction, text: string): Trouble {
   const { lane, txId, nonce, since, open, facts } = of;
   const waiting = nonce === null ? 0 : Math.max(0, open - 1);
@@ -103,7 +106,7 @@ export function ofNotice(notice: Notice): Trouble {
     const actions = offersFor(target, ["ACKNOWLEDGE", "LOOK_AT_NODES"]);
     return trouble("NODE_VANISHED", { id, sentence, since, nodeId, actions });
   }
-  // Another program used the signer's key, which may be stolen. This is the worst trouble, and it does not end by
+  // Another program used the signer's key, which may be stolen. This is the most severe trouble, and it does not end by
   // itself.
   const sentence = `Another program used the key of this signer: ${usedBy(newest)}.${often} If nobody here did it, the key is stolen: stop the signer and move its funds.`;
   const about = { ...lane, since, nonce: newest?.nonce ?? null, txId: newest?.txId ?? null };
@@ -152,7 +155,7 @@ export function ofUnreachable(chainId: number, since: Date | null, waiting: numb
 }
 
 /**
- * The sentence does not contain the age of the stall, which `since` shows: a sentence that changes with time would be
+ * The text leaves out how long the stall has lasted, which `since` shows. A text that changes with time would be
  * written to the database again and again.
  */
 export function ofStalled(
@@ -171,8 +174,8 @@ export function ofDoubt(lane: Lane, reason: string, waiting: number): Trouble {
 }
 
 /**
- * One row for each code, not for each block: an endpoint with false data about one block usually has false data about
- * many.
+ * One row for each error code, not for each block: an endpoint with false data about one block usually has false data
+ * about many.
  */
 export function ofDisputes(
   chainId: number,
@@ -197,7 +200,10 @@ export function ofPriceDispute(chainId: number, { answers, since }: Pick<Dispute
   return trouble("RPC_DISAGREES", { sentence, since, chainId }, "price");
 }
 
-/** One row for the whole lane: an endpoint that refuses one transaction wrongly usually refuses many. */
+/**
+ * One row for the whole lane, not for each transaction: an endpoint that wrongly refuses one transaction usually
+ * refuses many.
+ */
 export function ofRefused(lane: Lane, refusals: readonly UnconfirmedRefusal[]): readonly Trouble[] {
   const [first, ...others] = refusals.filter(({ waitsFor }) => waitsFor === "agreement");
   if (first === undefined) return [];
@@ -225,8 +231,8 @@ export function ofAway({ lane, since, reason, waiting, lies }: AwaySigner): Trou
 }
 
 /**
- * An endpoint counts more transactions of the signer than the lane has given nonces, and the endpoints do not agree on
- * the count yet.
+ * Row of the attention list: an endpoint reports a higher transaction count of the signer than the lane has given
+ * nonces, and the endpoints do not agree on that count yet.
  */
 export function ofDrift(lane: Lane, { count, since }: { count: number; since: Date }, cursor: number): Trouble {
   const sentence = `An endpoint counts ${count} transactions of this signer, ${cursor} were given out here, and the endpoints do not agree on it: creates are refused until they do.`;
@@ -269,15 +275,15 @@ interface Dated {
   readonly since: Date;
 }
 
-/** A lane that does not proceed, or not as it should. */
+/** A lane with a trouble, such as a suspension, a STUCK transaction or a nonce gap. */
 export interface TroubledLane {
   readonly lane: Lane;
   readonly suspendedBy: SuspendedBy | null;
   /** The last decision that an operator made about the lane; null if none is stored. */
   readonly decision: { readonly actor: string; readonly reason: string; readonly at: Date } | null;
-  /** Number of transactions with a nonce that are not final. */
+  /** Number of the lane's transactions that have a nonce and are not final. */
   readonly open: number;
-  /** The lowest transaction that is not final; null: none is open. */
+  /** The lane's lowest transaction that is not final; null: all are final. */
   readonly head: (Pick<LaneTransaction, "txId" | "nonce" | "state"> & Dated) | null;
   /** The lane's lowest nonce gap; null if there is none. */
   readonly hole: Pick<Hole, "nonce" | "detail" | "since"> | null;
@@ -301,6 +307,6 @@ export interface SilentNode {
   readonly instanceId: string;
   readonly lanes: number;
   readonly heartbeatAt: Date;
-  /** True if other nodes see that the instance is dead, and none of them acquires its lanes. */
+  /** True if other nodes have noticed that the instance is dead, but none of them acquires its lanes. */
   readonly dead: boolean;
 }

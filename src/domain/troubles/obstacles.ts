@@ -1,6 +1,6 @@
 /**
- * Obstacles between a transaction and its block. Each rule reads the same facts and returns its cause, or nothing. The
- * order of the list is the order in the explanation, most important first.
+ * Obstacles between a transaction and its block. Each rule reads the facts about the transaction and returns the cause
+ * that it finds, or nothing. The order of the rules is the order in the explanation, most important first.
  */
 import type { SubmitAnswer } from "../chain/answers.ts";
 import type { RefusalWait } from "../chain/unconfirmed-refusal.ts";
@@ -25,7 +25,7 @@ import {
 
 export type Rule = (situation: Situation) => Cause | false | null;
 
-/** The transaction has no nonce yet: another API key must approve or reject it. */
+/** Obstacle: the transaction has no nonce yet, because another API key must first approve or reject it. */
 export const awaitingApproval: Rule = ({ transaction: { awaiting, reason, since }, now }) => {
   if (awaiting === null) return null;
   const { rule, expiresAt, owner } = awaiting;
@@ -35,7 +35,7 @@ export const awaitingApproval: Rule = ({ transaction: { awaiting, reason, since 
   return { code: "AWAITING_APPROVAL", text, since, data: { rule, owner, expiresAt: expiresAt.toISOString() } };
 };
 
-/** The transaction is held, regardless of the state of its lane. */
+/** Obstacle: an operator has put the transaction on hold, regardless of the state of its lane. */
 export const heldBack: Rule = ({ transaction: { held, nonce, attempts } }) => {
   if (held === null) return null;
   const behind = nonce === null ? "it gets no nonce" : "nothing of it is sent";
@@ -44,7 +44,7 @@ export const heldBack: Rule = ({ transaction: { held, nonce, attempts } }) => {
   return { code: "HELD", text, since: held.since, data: { nonce, actor: held.actor } };
 };
 
-/** The time by which the caller wanted the transaction mined (`validUntil`) has passed. */
+/** Obstacle: the time by which the caller wanted the transaction mined (`validUntil`) has passed. */
 export const expiring: Rule = ({ transaction: { validUntil, expiredAt, held }, now }) => {
   if (validUntil === null || validUntil > now) return null;
   const over = `it expired ${agoInWords(validUntil, now)} (validUntil ${validUntil.toISOString()})`;
@@ -65,7 +65,7 @@ export const expires: Rule = ({ transaction: { validUntil }, now }) => {
   return { code: "EXPIRES", text, data: { validUntil: at } };
 };
 
-/** The transaction was sent only to private endpoints: other nodes neither show nor forward it. */
+/** The transaction was sent only to private endpoints, so public nodes neither show nor forward it. */
 export const sentPrivately: Rule = ({ transaction: { attempts, receipt }, chain: { privateEndpoints: names } }) => {
   if (!isPrivate(attempts) || receipt !== null) return null;
   const place = `${names.length === 1 ? "the private endpoint" : "the private endpoints"} ${names.join(", ")}`;
@@ -76,7 +76,7 @@ export const sentPrivately: Rule = ({ transaction: { attempts, receipt }, chain:
   return { code: "SENT_PRIVATELY", text, data: { endpoints: names.join(", ") } };
 };
 
-/** Causes that stop a whole lane, and so each of its transactions. */
+/** Causes that stop a whole lane, and so all of its transactions. */
 export const LANE_RULES: readonly Rule[] = [
   ({ lane: { killed } }) =>
     killed !== null && { code: "KILLED", text: killText(killed), data: { killId: killed.killId } },
@@ -100,7 +100,7 @@ export const LANE_RULES: readonly Rule[] = [
   },
 ];
 
-/** The transaction waits for a lower nonce that no transaction of the lane has. */
+/** Obstacle: the transaction waits for a lower nonce that no transaction of the lane has. */
 export const missingBelow: Rule = ({ lane: { hole }, transaction: { nonce } }) => {
   if (hole === null || nonce === null || hole.nonce >= nonce) return null;
   const data = { nonce: hole.nonce };
@@ -109,7 +109,7 @@ export const missingBelow: Rule = ({ lane: { hole }, transaction: { nonce } }) =
   return { code: "RESERVED_BELOW", text, data };
 };
 
-/** The transaction waits behind another one. `why`: the cause for which that other one waits, if known. */
+/** Obstacle: the transaction waits behind another one. `why`: the cause for which that other one waits, if known. */
 export function waitingBehind(why: Cause | null): Rule {
   return ({ lane: { head }, transaction: { nonce } }) => {
     if (head === null || nonce === null || head.nonce >= nonce) return null;
@@ -136,7 +136,7 @@ const AWAITED: Readonly<Record<RefusalWait, string>> = {
   silent: "every endpoint that is up has answered",
 };
 
-/** Obstacles of the transaction itself, the decisive one first: a higher price does not help if funds are short. */
+/** Obstacles in the transaction itself, the decisive one first: a higher price does not help if funds are short. */
 export const OWN_RULES: readonly Rule[] = [
   ({ transaction: { refusal, state } }) => {
     if (refusal === null || state !== "CREATED") return null;
@@ -170,12 +170,12 @@ export const OWN_RULES: readonly Rule[] = [
     } = situation;
     const attempt = attempted(transaction);
     const refused = answered("insufficientFunds")(situation);
-    // Funds are no obstacle: a node accepted the transaction, and none has refused it for lack of funds since.
+    // No funds are missing if a node accepted the transaction, and none has refused it for lack of funds since.
     if (attempt === null || (transaction.subState === "BROADCAST" && refused === null)) return null;
     if (balance === null) return refused;
     const moved = attempt.kind === "cancel" || attempt.kind === "placeholder" ? 0n : transaction.value;
     const missing = moved + attempt.gas * feeCap(attempt.fees) - balance;
-    // A balance that was read before the node refused does not contradict the refusal.
+    // A balance that was read before the refusal does not prove that the funds suffice now.
     if (missing <= 0n) return remembered === true ? refused : null;
     const text = `the signer's balance is short by ${ether(missing)} for value and gas`;
     return { code: "INSUFFICIENT_FUNDS", text, data: { missing: `${missing}`, balance: `${balance}` } };
@@ -193,11 +193,11 @@ export const OWN_RULES: readonly Rule[] = [
     if (attempt === null || first === undefined || ceilings === null) return null;
     const content = { gas: attempt.gas, value: transaction.value };
     const offer = feeCap(attempt.fees);
-    // A node accepts a replacement only if it offers at least a tenth more. If that is above the ceiling, repricing has
-    // ended.
+    // A node accepts a replacement only if it offers at least 10 % more. If that is above the ceiling, the price cannot
+    // be raised any more.
     const next = (offer * 11n) / 10n;
     const absolute = feeLimit(ceilings, content);
-    // If an operator has set a price above the limit of automatic repricing, only the ceiling applies.
+    // An operator may have set a price above the limit of automatic repricing. Then only the ceiling applies.
     const limit = next > absolute.most ? absolute : repricingLimit(ceilings, content, first.fees);
     const { most, variable } = limit;
     if (next <= most || isPlenty(offer, baseFee)) return null;
@@ -224,11 +224,11 @@ export const OWN_RULES: readonly Rule[] = [
   },
   answered("underpriced"),
   ({ transaction: { nonce, subState, lastSubmittedAt: since }, chain: { pooled, minedCount }, now }) => {
-    // It is no obstacle that the mempool lacks the transaction while a send is claimed without a response, nor once the
-    // chain's count has passed the nonce.
+    // That the mempool lacks the transaction is no obstacle in two cases: a send is in progress, or the chain has
+    // passed the nonce.
     if (pooled !== false || since === null || subState === "PENDING") return null;
     if (minedCount !== null && nonce !== null && minedCount > nonce) return null;
-    // `since` is left out: it is unknown when the node dropped the transaction, and the time of the last send changes
+    // `since` is left out. It is unknown when the node dropped the transaction, and the time of the last send changes
     // with each send.
     return {
       code: "NOT_IN_POOL",
@@ -238,7 +238,8 @@ export const OWN_RULES: readonly Rule[] = [
   ({ transaction, chain: { stuckAfterResubmits: most } }) => {
     const { state, submitAttempts, lastError } = transaction;
     const again = submitAttempts - 1;
-    // Report this only for a STUCK transaction: any other may have been sent this often while it waited behind others.
+    // Report many resends only for a STUCK transaction: any other may have been sent this often while it waited behind
+    // others.
     if (state !== "STUCK" || most === 0 || again < most || lastError !== null) return null;
     const text = `it was sent again ${again} times since a node took it, and no block has it`;
     return { code: "RESENT_OFTEN", text, data: { submitAttempts } };
@@ -260,8 +261,8 @@ const ANSWERS = {
 } as const satisfies Partial<Record<SubmitAnswer, { readonly code: CauseCode; readonly words: string }>>;
 
 /**
- * Obstacle that follows from the node's last response. The name of the response is the part of the transaction's last
- * error before the colon.
+ * Finds the obstacle that the node's last response names. The name of the response is the part of the transaction's
+ * last error before the colon.
  */
 function answered(answer: keyof typeof ANSWERS): Rule {
   return ({ transaction: { lastError, receipt } }) => {
@@ -299,8 +300,8 @@ export const PROGRESS_RULES: readonly Rule[] = [
 ];
 
 /**
- * The newest attempt that passes `isMeant` (by default: ours). Null if there is none, or the transaction is mined
- * already.
+ * The newest attempt for which `isMeant` is true (by default: any attempt of ours). Null if there is none, or the
+ * transaction is mined already.
  */
 function attempted({ attempts, receipt }: Situation["transaction"], isMeant = isOurs) {
   return receipt === null ? (attempts.findLast(isMeant) ?? null) : null;
@@ -316,7 +317,7 @@ function isPlenty(offer: bigint, baseFee: bigint | null) {
   return baseFee !== null && baseFee > 0n && offer >= baseFee * 2n;
 }
 
-/** Explanation of a settled transaction; null if it is not settled. */
+/** Explains a final transaction; null if it is not final. */
 export function settledCause({ transaction, chain }: Situation): Cause | null {
   const { state, subState, receipt, attempts } = transaction;
   if (state !== "CONFIRMED" && state !== "FAILED_FINAL") return null;
@@ -341,7 +342,7 @@ export function settledCause({ transaction, chain }: Situation): Cause | null {
   return code === "NONCE_CONSUMED_EXTERNALLY" ? { ...cause, data } : cause;
 }
 
-/** Explanation of a mined transaction; null if it is not mined. */
+/** Explains a mined transaction that is not final; null if it is not mined. */
 export function minedCause({ transaction, chain }: Situation): Cause | null {
   const { receipt, subState } = transaction;
   if (subState !== "MINED" || receipt === null) return null;
@@ -364,8 +365,8 @@ export function minedCause({ transaction, chain }: Situation): Cause | null {
 }
 
 /**
- * Cause if endpoints disagree about the transaction's receipt or, before it is mined, about the gas price; null if they
- * agree.
+ * Returns the cause if endpoints disagree about the transaction's receipt or, before it is mined, about the gas price;
+ * null if they agree.
  */
 export function disputedCause({ transaction: { receipt }, chain: { disputed } }: Situation): Cause | null {
   if (disputed === null) return null;

@@ -1,7 +1,7 @@
 /**
- * Decides if a helpful action would be accepted now, and would change anything. The rules are the same as when the
- * action is executed (application/operations/transaction-actions.ts, application/detours/change-payload.ts). In doubt
- * they are stricter: a payload that may be in a pool is assumed to be there.
+ * Decides if an operator's action would be accepted now, and would change anything. The rules are the same as when the
+ * action is executed (application/operations/transaction-actions.ts, application/detours/change-payload.ts). If facts
+ * are missing they are stricter: a payload that may be in a mempool is assumed to be there.
  */
 
 import { feeLimit, repricingLimit } from "../fees/ceilings.ts";
@@ -31,7 +31,8 @@ const RULES: Partial<Readonly<Record<HelpCode, (situation: Situation) => boolean
     if (state === "CREATED") return awaiting !== null || held !== null;
     if (forbiddenCancel !== null || !canPayForNothing(situation)) return false;
     if (state === "ALLOCATED") return true;
-    // A second cancel of a transaction that is already being cancelled changes nothing: only a higher price helps.
+    // A cancel is not offered for a transaction that is already being cancelled: it would change nothing, only a higher
+    // price helps.
     const standing = repricedKind(attempts);
     if (standing === "cancel" || standing === "placeholder") return false;
     return maySignAnother(situation, "cancel") && isUnderCeiling(situation, { gas: GAS_OF_NOTHING, value: 0n });
@@ -43,8 +44,8 @@ const RULES: Partial<Readonly<Record<HelpCode, (situation: Situation) => boolean
     hole === null ? attemptToSend(attempts)?.nodeSigned === true : hole.filling.by === "chainNode",
   RAISE_LIMIT: ({ transaction, lane: { hole } }) =>
     hole === null || hole.forbidden !== null || transaction.forbidden !== null,
-  // Checking the endpoint does not help if the endpoint works and only a hash that the caller named is known: then the
-  // caller probably never sent that transaction.
+  // Checking the endpoint is not offered if the endpoint works and Fencepost knows only a hash that the caller named:
+  // then the caller probably never sent that transaction.
   CHECK_RPC: ({ transaction: { state, attempts, refusal }, chain }) =>
     (state !== "STUCK" && refusal?.waitsFor !== "laterBlock") ||
     (refusal === null && !isHashAlone(attempts)) ||
@@ -66,8 +67,8 @@ function maySignAnother({ transaction, lane }: Situation, kind: ReturnType<typeo
 }
 
 /**
- * True if a replacement is within the ceilings. A pool accepts it only if it offers at least a tenth more. Above the
- * limit of automatic repricing, an operator's action also needs a base fee that justifies the price.
+ * True if a replacement is within the ceilings. A mempool accepts it only if it offers at least 10 % more. Above the
+ * limit of automatic repricing, an operator's action is accepted only if the base fee justifies the price.
  */
 function isUnderCeiling(
   { transaction: { attempts }, chain: { ceilings, baseFee } }: Situation,

@@ -17,7 +17,7 @@ export interface Trouble {
   readonly sentence: string;
   /** The earliest time at which any node saw the trouble. */
   readonly since: Date | null;
-  /** Time at which the numbers in the sentence were read; absent if it has no numbers. */
+  /** Time at which the numbers in the row's sentence were read; absent if the sentence has no numbers. */
   readonly asOf?: Date;
   readonly chainId: number | null;
   readonly signer: Address | null;
@@ -29,7 +29,7 @@ export interface Trouble {
   /** Number of transactions that wait because of the trouble. */
   readonly waiting: number;
   readonly actions: readonly RowRequest[];
-  /** True if the trouble was a single event: a person should know of it, but it does not last. */
+  /** True if the trouble was a single event that is over: a person should know of it. */
   readonly over: boolean;
   /** Facts that only the lane's owner has. Other nodes need them to explain transactions. */
   readonly facts?: ReportedFacts;
@@ -46,7 +46,7 @@ export interface ReportedFacts {
   readonly minedCount?: number;
 }
 
-/** Default values of a row of the attention list. They name no lane, transaction, node or endpoint. */
+/** Default values of a row of the attention list: no lane, transaction, node or endpoint is named. */
 export const NOWHERE = {
   ...{ since: null, chainId: null, signer: null, txId: null, nonce: null, nodeId: null, endpoint: null },
   ...{ waiting: 0, actions: [], over: false },
@@ -62,14 +62,17 @@ export function trouble(code: TroubleCode, { id, ...given }: Given, part?: strin
 }
 
 /**
- * True if the row is about one transaction; its explanation then describes the trouble better. A row about a nonce gap
- * names a transaction but is not about it.
+ * True if the row is about one transaction: then that transaction's explanation describes the trouble better. A row
+ * about a nonce gap names a transaction, but is not about it.
  */
 export function isOfTransaction({ id, txId }: Trouble): boolean {
   return txId !== null && id === `tx:${txId}`;
 }
 
-/** Sorts rows: worst first, then the one with most transactions waiting, then the oldest; by id if all are equal. */
+/**
+ * Sorts rows: most severe first, then the one with most waiting transactions, then the oldest; rows that are equal in
+ * all this by id.
+ */
 export function ranked(troubles: readonly Trouble[]): readonly Trouble[] {
   return [...troubles].sort(
     (a, b) =>
@@ -81,8 +84,8 @@ export function ranked(troubles: readonly Trouble[]): readonly Trouble[] {
 }
 
 /**
- * Merges rows with the same id: keeps the worse row with the earlier time. Two nodes, or two sources, may report the
- * same trouble.
+ * Merges rows with the same id, because two nodes or two sources may report the same trouble. Keeps the more severe
+ * row, with the earlier time.
  */
 export function once(troubles: readonly Trouble[]): readonly Trouble[] {
   const byId = new Map<string, Trouble>();
@@ -94,11 +97,12 @@ export function once(troubles: readonly Trouble[]): readonly Trouble[] {
 }
 
 /**
- * Drops rows that are only consequences of another row. The other row gets their earliest `since`, and counts the
- * transactions that wait because of them.
+ * Drops rows that are only consequences of another row, their cause. The row of the cause gets their earliest `since`,
+ * and includes their waiting transactions in its count.
  */
 export function condensed(troubles: readonly Trouble[]): readonly Trouble[] {
-  // Sort rows about single transactions last, the others by lowest nonce: of a group, the first row is shown.
+  // Sort rows about single transactions last, the others by lowest nonce. The first of several rows with the same cause
+  // is the one that is shown.
   const all = [...once(troubles)].sort(
     (a, b) => Number(isOfTransaction(a)) - Number(isOfTransaction(b)) || (comesBefore(a, b) ? -1 : 1),
   );
@@ -122,7 +126,7 @@ function comesBefore(a: Trouble, b: Trouble) {
   return a.nonce === b.nonce ? a.id < b.id : (a.nonce ?? -1) < (b.nonce ?? -1);
 }
 
-/** True if the trouble is on the same lane, chain, endpoint or node as its possible cause. */
+/** True if the trouble is on the same lane, chain, endpoint or node as the trouble that may cause it. */
 function isInside(each: Trouble, cause: Trouble) {
   const isOn = each.chainId === cause.chainId;
   switch (rowOf(cause.code).about) {

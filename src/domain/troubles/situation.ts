@@ -10,7 +10,7 @@ import type { Attempt, LaneTransaction } from "../transaction/transaction.ts";
 import type { CauseCode, HelpCode } from "./table.ts";
 import type { Away } from "./words.ts";
 
-/** All facts that an explanation is based on, as read at one time. Each is null if it is unknown. */
+/** All facts that the explanation of a transaction is based on, as read at one time. A fact that is unknown is null. */
 export interface Situation {
   readonly now: Date;
   readonly transaction: ExplainedTransaction;
@@ -32,8 +32,8 @@ export interface ExplainedTransaction
   readonly reason: string | null;
   readonly since: Date;
   /**
-   * `forbidden`: the policy rule that forbids a higher price. `forbiddenCancel`: the one that forbids a cancel. Null if
-   * nothing forbids it.
+   * `forbidden`: the policy rule that forbids a higher price. `forbiddenCancel`: the policy rule that forbids a cancel.
+   * Each is null if no rule forbids it.
    */
   readonly forbidden: Forbidden | null;
   readonly forbiddenCancel: Forbidden | null;
@@ -42,7 +42,7 @@ export interface ExplainedTransaction
    * owner of the transaction.
    */
   readonly awaiting: (Pick<Approval, "rule" | "expiresAt"> & { readonly owner: string | null }) | null;
-  /** True if the transaction's receipt was withdrawn, and there is no new one. */
+  /** True if the transaction's receipt was withdrawn after a reorg, and there is no new one. */
   readonly withdrawn: boolean;
   /**
    * The caller's deadline; null if there is none. `expiredAt`: since when the transaction is being cancelled because
@@ -50,11 +50,14 @@ export interface ExplainedTransaction
    */
   readonly validUntil: Date | null;
   readonly expiredAt: Date | null;
-  /** The hold in force, with its actor and reason; null: the transaction is not held. */
+  /** The operator's hold on the transaction, with its actor and reason; null: the transaction is not on hold. */
   readonly held: Held | null;
   /** The last operator action on the transaction, except a hold; null: there was none, or it is completed. */
   readonly asked: Asked | null;
-  /** An endpoint's refusal of the transaction that is not confirmed yet, as far as the queried node knows. */
+  /**
+   * An endpoint's refusal of the transaction that other endpoints have not confirmed yet, as far as the queried node
+   * knows; null: none.
+   */
   readonly refusal: Pick<UnconfirmedRefusal, "reason" | "firstBlock" | "waitsFor" | "since"> | null;
 }
 
@@ -77,16 +80,16 @@ export interface ExplainedLane {
   /** Actor and reason of the lane's suspension. */
   readonly suspendedFor: string | null;
   readonly owner: { readonly nodeId: string; readonly expiresAt: Date } | null;
-  /** Set if the signer does not sign at present, as far as the queried node knows. */
+  /** Set if the key holder of the lane's signer cannot sign at present, as far as the queried node knows. */
   readonly signerAway: Away | null;
   /**
-   * The transaction that blocks this one: the one at the nonce that the chain expects next, or a held transaction below
-   * this one.
+   * The transaction that blocks this one: the one at the nonce that the chain expects next, or a lower transaction that
+   * is on hold.
    */
   readonly head: (Pick<LaneTransaction, "txId" | "nonce" | "state"> & { readonly held: boolean }) | null;
-  /** The nonce that the chain expects next, if no transaction of the lane has it. */
+  /** The nonce that the chain expects next, if it is a nonce gap: no transaction of the lane has it. */
   readonly hole: ExplainedHole | null;
-  /** Number of nonces of the lane that were given above the transaction's own. */
+  /** Number of the lane's given nonces above this transaction's nonce. */
   readonly behind: number;
 }
 
@@ -116,28 +119,29 @@ export interface ExplainedChain {
   readonly balance: bigint | null;
   readonly baseFee: bigint | null;
   /**
-   * Number of the block since which every base fee was above the transaction's fee cap; null if the newest one is not.
+   * Number of the block since which every base fee was above the transaction's fee cap; null if the newest base fee is
+   * not above it.
    */
   readonly dearSinceBlock: number | null;
-  /** True if balance, count and prices are from an earlier read, not current ones. */
+  /** True if balance, transaction count and prices come from an earlier read and may be outdated. */
   readonly remembered?: boolean;
   /** True if the node's mempool holds a payload of the transaction; null if the node does not report it. */
   readonly pooled: boolean | null;
   readonly finality: FinalityRule;
   readonly confirmations: number;
   readonly inFlightWindow: number;
-  /** How often an accepted transaction is sent again before it becomes STUCK; 0: only its age decides. */
+  /** Number of resends after which an accepted transaction becomes STUCK; 0: only its age decides. */
   readonly stuckAfterResubmits: number;
   /** Ceilings of prices on the chain; null if the chain is not configured. */
   readonly ceilings: Ceilings | null;
   /**
-   * Set if endpoints contradict each other about the block of the receipt, or one has not responded: then nothing is
-   * decided. If there is no receipt, set if they contradict each other about the gas price.
+   * Set if endpoints contradict each other about the block of the receipt, or if one has not responded: then no outcome
+   * is decided. Before there is a receipt: set if they contradict each other about the gas price.
    */
   readonly disputed: Disputed | null;
   /** Endpoints that may get private transactions. */
   readonly privateEndpoints: readonly string[];
-  /** Set if the endpoint serves a chain other than the lane's: then nothing is decided. */
+  /** Set if the endpoint serves a chain other than the lane's: then no outcome is decided by its responses. */
   readonly doubted: string | null;
 }
 
@@ -150,7 +154,7 @@ export interface Disputed {
 export interface Explanation {
   /** Text that names the trouble, what waits because of it, and what helps. It is complete without the other fields. */
   readonly summary: string;
-  /** Causes, the decisive one first. */
+  /** Causes that keep the transaction from its outcome, the decisive one first. */
   readonly causes: readonly Cause[];
   /**
    * The blocking nonce. `txId` is absent if no transaction has the nonce, or if the transaction may belong to another
@@ -175,7 +179,7 @@ export const OFFERED_ACTIONS = [
   "endKill",
 ] as const;
 
-/** One complete request: sent unchanged, it is accepted now. The operator may improve its reason. */
+/** One complete API request: sent unchanged, it is accepted now. The operator may write a better reason. */
 export interface OfferedAction {
   readonly action: (typeof OFFERED_ACTIONS)[number];
   /** Code of the remedy that the request performs. */

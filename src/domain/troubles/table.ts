@@ -1,9 +1,9 @@
 import type { Lane } from "../lane.ts";
 
 /**
- * Table of every trouble: its severity, what it is about, its remedies, the consequences that it hides, and how its
- * alert ends. Explanations, the attention list, alerts and the doctor read this table. The runbook of an alert is the
- * section of its code in docs/operations/alerts.md.
+ * Table of every trouble: its severity, what it is about, its remedies, the consequences that it hides on the attention
+ * list, and how its alert ends. Explanations, the attention list, alerts and `fencepost doctor` read this table. The
+ * runbook of an alert is the section of its code in docs/operations/alerts.md.
  */
 
 /** Severities, worst first. */
@@ -11,19 +11,19 @@ export const SEVERITIES = ["CRITICAL", "ERROR", "WARNING"] as const;
 export type Severity = (typeof SEVERITIES)[number];
 
 /**
- * What a row of the attention list is about. Rows about the same lane, node or other object are merged, except rows
- * about transactions: each of those needs a decision of its own.
+ * What a row of the attention list is about. Rows about the same lane, node or other object are merged. Rows about
+ * transactions are not: each transaction needs a separate decision.
  */
 type About = "everything" | "node" | "chain" | "endpoint" | "lane" | "transaction";
 
 /**
  * How an alert ends. "state": it is shown as long as its trouble lasts. "said": an event ends it. "relief": it reports
- * that another alert is over. "moment": it reports a single event that does not last.
+ * that another alert is over. "moment": it reports a single event, so it has no end.
  */
 export type AlertEnd = "state" | "said" | "relief" | "moment";
 
 interface Row {
-  /** Severity of the trouble. Null: the code is no trouble, but a transaction's progress or outcome. */
+  /** Severity of the trouble. Null: the code stands for a transaction's progress or outcome, not for a trouble. */
   readonly severity: Severity | null;
   readonly about: About;
   /**
@@ -31,8 +31,8 @@ interface Row {
    */
   readonly helps?: readonly HelpCode[];
   /**
-   * Codes of consequences: rows of the attention list with these codes, about the same lane, chain or node, are not
-   * shown beside this one.
+   * Codes of troubles that this trouble causes. Rows with these codes, about the same lane, chain or node, are not
+   * shown beside it.
    */
   readonly hides?: readonly string[];
   /** How the alert of this code ends. Present if there is such an alert. */
@@ -77,7 +77,7 @@ const failure = { ...moment, severity: "ERROR" } as const;
 const ofNode = { ...moment, about: "node" } as const;
 const relief = { severity: "WARNING", about: "lane", ends: "relief" } as const;
 
-/** Symptoms, not causes: a lane with old or many open transactions is a consequence of whatever stops it. */
+/** These codes are symptoms, not causes: a lane has old or many open transactions because something else stops it. */
 export const SYMPTOMS = ["HEAD_OF_LINE_OLD", "PENDING_OLD", "PENDING_DEEP"] as const;
 const priced = { severity: "WARNING", about: "lane", hides: SYMPTOMS } as const;
 
@@ -209,7 +209,7 @@ type Having<Column extends string> = {
 }[keyof Table];
 
 export type TroubleCode = keyof Table;
-/** Causes that an explanation may name. */
+/** Codes that the explanation of a transaction may name as its cause. */
 export type CauseCode = Having<"helps">;
 /** Codes that raise an alert. */
 export type AlertCode = Having<"ends">;

@@ -1,4 +1,4 @@
-/** Formats numbers, times and reported problems as text for people. */
+/** Formats numbers, times and problems as text for people. */
 import type { Kill } from "../cluster/kills.ts";
 
 const UNITS: readonly (readonly [number, string])[] = [
@@ -13,7 +13,7 @@ function duration(seconds: number) {
   return `${Math.floor(seconds / size)} ${unit}`;
 }
 
-/** Time since `since`, as text. */
+/** Formats the time that has passed since `since` as text. */
 export function spanInWords(since: Date, now: Date): string {
   return duration(Math.max(0, now.getTime() - since.getTime()) / 1_000);
 }
@@ -45,20 +45,20 @@ export function inSentence(text: string): string {
   return `${text.charAt(0).toUpperCase()}${text.slice(1)}.`;
 }
 
-/** Suffix of a sentence, such as ` 3 transactions wait behind it.` */
+/** Text to append about waiting transactions, such as ` 3 transactions wait behind it.` */
 export function behind(waiting: number): string {
   if (waiting === 0) return "";
   return waiting === 1 ? " One transaction waits behind it." : ` ${waiting} transactions wait behind it.`;
 }
 
-// Texts about problems that are shown both in an explanation and on the attention list.
+// Texts about problems. Each is used both in explanations of transactions and on the attention list.
 
 export function killText({ signer, actor, reason }: Pick<Kill, "signer" | "actor" | "reason">): string {
   const what = signer === null ? "everything is stopped" : "this signer is stopped";
   return `${what} on all nodes (${actor}: ${reason}): nothing of it is sent`;
 }
 
-/** `why`: who suspended the lane and for what reason, or what the database may have lost. */
+/** `why`: who suspended the lane and for what reason, or that the database may have lost commits. */
 export function suspensionText(why: string | null): string {
   return `its lane is suspended${why === null ? "" : ` (${why})`}: nothing of it is sent`;
 }
@@ -75,15 +75,15 @@ export function doubtText(why: string): string {
   return `the chain that answers is not the one that this lane knows, and nothing is decided by it: ${why}`;
 }
 
-/** Since when a signer has not signed, and why. */
+/** Since when the key holder of a signer cannot sign, and why. */
 export interface Away {
   readonly since: Date;
   readonly reason: string;
 }
 
 /**
- * Text about a signer that does not sign. With `now` it includes for how long. The attention list omits `now`, because
- * its rows show `since` separately.
+ * Text about a signer whose key holder cannot sign. With `now` it includes for how long. The attention list omits
+ * `now`, because its rows show `since` separately.
  */
 export function awayText({ since, reason }: Away, now?: Date): string {
   const what = now === undefined ? "does not sign" : `has not signed for ${spanInWords(since, now)}`;

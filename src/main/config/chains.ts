@@ -17,7 +17,7 @@ export interface ResolvedChain {
   readonly origins: Readonly<Record<ChainSettingKey, Origin>>;
 }
 
-/** Settings common to all chains, and the collector of mistakes. */
+/** Settings that all chains share, and the collector of configuration mistakes. */
 export interface ForAllChains {
   readonly values: Values;
   readonly origins: Readonly<Record<SettingKey, Origin>>;

@@ -1,5 +1,5 @@
 /**
- * Refuses combinations of values that are valid alone but impossible together, and missing values that a command
+ * Refuses combinations of settings that are valid alone but impossible together, and missing settings that a command
  * requires.
  */
 import { isIP } from "node:net";
@@ -69,8 +69,8 @@ export function refuseImpossible(resolution: Resolution): void {
 }
 
 /**
- * Checks the lease settings: a node must survive one missed renewal, and its own deadline (duration minus skew) must be
- * later than the next renewal.
+ * Checks the lease settings. A node must survive one missed renewal, and the time at which it stops by itself (duration
+ * minus skew) must be later than the next renewal.
  */
 function refuseLease({ values, mistakes }: Resolution) {
   const { leaseDuration, leaseRenewInterval, clockSkewAllowance } = values;
@@ -98,8 +98,8 @@ function refusePrivateHooks({ values, mistakes }: Resolution) {
 }
 
 /**
- * Checks the admin port. A node has one advertised URL: other nodes use it, and in the mode `basic` callers are
- * redirected to it.
+ * Checks the admin port. A node has only one advertised URL: other nodes connect to it, and in the mode `basic` callers
+ * are redirected to it. So that URL must have the right one of the two ports.
  */
 function refuseAdminPort({ values, mistakes }: Resolution) {
   const { adminPort, adminHost, port, host, advertiseUrl, mode } = values;
@@ -120,8 +120,8 @@ function refuseAdminPort({ values, mistakes }: Resolution) {
 }
 
 /**
- * Refuses `confirmations` if `finality` makes it ineffective. It is allowed if `finality` comes from a stronger source,
- * which then overrides `confirmations`.
+ * Refuses `confirmations` if `finality` makes it ineffective. Both are allowed if `finality` comes from a source of
+ * higher precedence than `confirmations`.
  */
 function refuseIdleConfirmations(chain: ResolvedChain, mistakes: Mistakes) {
   const { values, origins } = chain;
@@ -149,7 +149,7 @@ export function refuseMissing(command: Command, resolution: Resolution): void {
 
 /**
  * True if none of the settings was given. This depends on the origin, not on the value: a setting with an invalid value
- * was given, and its mistake is reported already.
+ * was given, and its mistake is already reported.
  */
 function isMissing({ origins }: Resolution, ...keys: readonly SettingKey[]) {
   return keys.every((key) => origins[key] === "default");
@@ -160,9 +160,9 @@ function hasNoChain(resolution: Resolution) {
 }
 
 /**
- * Refuses a node without API keys, which would sign for everyone who reaches its port. Keys are required, or `auth`
- * must be "none", which is allowed on a loopback address only. An exception is `dev` if only this machine can reach it
- * and it spends nothing of value, because it uses its own chain and test accounts with public keys.
+ * Refuses a node without API keys, because it would sign for everyone who reaches its port. Either keys are set, or
+ * `auth` is "none", which is allowed on a loopback address only. Exception: `dev` needs no keys if only this machine
+ * can reach it and it uses its own chain and test accounts, so that nothing of value can be spent.
  */
 function refuseOpenNode(command: "start" | "dev", resolution: Resolution) {
   const { values, mistakes } = resolution;

@@ -8,13 +8,13 @@ import { secretsOf } from "./secrets.ts";
 import type { Timed } from "./setting.ts";
 import type { Command } from "./sources.ts";
 
-/** Configuration of a process: every value present, in the units of the code. */
+/** Configuration of a process: every setting has a value, in the units of the code. */
 export type Config = ReturnType<typeof buildConfig>;
 export type ChainConfig = Config["chains"][number];
 
 export type { Command } from "./sources.ts";
 
-/** Configuration for a command: `start` and `migrate` require a database URL. */
+/** Configuration of a process for one command. `start` and `migrate` require a database URL. */
 export type ConfigFor<C extends Command> = C extends "start" | "migrate"
   ? Config & { readonly databaseUrl: string }
   : Config;
@@ -31,9 +31,9 @@ export class ConfigurationError extends Error {
 }
 
 /**
- * Lanes of one writer shard wait for each other's commits. With 256 shards and 1,000 busy lanes, half of the shards
- * have a commit in progress at any time, and a create would wait for unrelated lanes. So there are 64 shards per
- * configured worker.
+ * Number of writer shards per configured worker. Lanes of one shard wait for each other's commits. With 256 shards and
+ * 1,000 busy lanes, half of the shards have a commit in progress at any time, and a create would wait for unrelated
+ * lanes.
  */
 const SHARDS_PER_WORKER = 64;
 
@@ -51,7 +51,7 @@ export function buildConfig({ values, chains }: Resolution, nodeId: string) {
     chains: chains.map(chainConfig),
     chainDefaults: chainSettings(values),
     signers: signers(values),
-    /** Where keys are held and used; null: in a separate process with `start`, otherwise in a thread. */
+    /** Where the signing keys are held and used; null: in a separate process with `start`, otherwise in a thread. */
     signing: values.signing,
     host: values.host,
     /** Port to listen on; 0: any free port. */
@@ -62,7 +62,7 @@ export function buildConfig({ values, chains }: Resolution, nodeId: string) {
     /** URL at which other nodes reach this one; null: derived from host and port when the server listens. */
     advertiseUrl: values.advertiseUrl,
     apiKeys: values.apiKeys?.map((key) => ({ ...quotasOf(values), ...key })) ?? "none",
-    /** Default quotas, for API keys in the database without quotas of their own. */
+    /** Default quotas for API keys of the database that have no quotas themselves. */
     keyQuotas: quotasOf(values),
     clusterSecrets: values.clusterSecret ?? [],
     /** Patterns that the advertised URLs of other nodes must match; null: any URL is accepted. */
@@ -120,7 +120,7 @@ function chainConfig({ id, rpcUrls, values }: ResolvedChain) {
   } as const;
 }
 
-/** Settings of a chain under their names in the code: durations end with their unit. */
+/** Settings of a chain under the names that the code uses: names of durations end with their unit. */
 type InCode = {
   readonly [K in ChainSettingKey as (typeof CHAIN_SETTINGS)[K] extends Timed ? `${K}Ms` : K]: ChainValues[K];
 };
@@ -139,7 +139,7 @@ function chainSettings(values: ChainValues): ChainSettings {
   };
 }
 
-/** Gas oracle of a chain; null: the market alone decides the price. */
+/** Gas oracle of a chain; null: the price is derived from the chain's own fees alone. */
 function gasOracle({ gasOracle: place, gasOracleFields, gasOracleUnit: unit }: ChainValues) {
   if (place === null) return null;
   const [maxFeePerGas = "", maxPriorityFeePerGas = ""] = gasOracleFields.split("/");

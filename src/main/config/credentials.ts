@@ -41,7 +41,10 @@ export const keyFile: Parser<string, string> = (raw) => {
   return value === "" ? { mistake: "is not the name of a file" } : { value };
 };
 
-/** An address in any casing. If the RPC node holds no key for it, the first signature fails. */
+/**
+ * Parses an address in any casing. Whether the RPC node holds its key is not checked here: if not, the first signature
+ * fails.
+ */
 export const address = reading<`0x${string}`, string>(
   (text) => (/^0x[0-9a-f]{40}$/i.test(text) ? (text.toLowerCase() as `0x${string}`) : null),
   "an address is 0x and 40 hex digits",
@@ -66,7 +69,7 @@ export interface ApiKey extends Partial<Quotas> {
   readonly name: string;
   readonly secret: string;
   readonly scopes?: readonly Scope[];
-  /** The only signers and chains that the API key may see and use. */
+  /** The signers and chains that the API key is limited to. */
   readonly signers?: readonly Address[];
   readonly chains?: readonly number[];
 }
@@ -152,7 +155,10 @@ export interface EndpointEntry {
   readonly send?: SendRule;
 }
 
-/** An endpoint's URL, optionally with `#send=only` or `#send=never`. `{ url, send }` is converted to that form. */
+/**
+ * An endpoint's URL, optionally with `#send=only` or `#send=never`. An object `{ url, send }` is converted to such a
+ * URL.
+ */
 export const rpcUrl: Parser<string, string | EndpointEntry> = (raw) => {
   const entry = typeof raw === "object" && raw !== null ? (raw as Partial<EndpointEntry>) : null;
   const unknown = Object.keys(entry ?? {}).find((key) => key !== "url" && key !== "send");
@@ -188,7 +194,7 @@ export const originUrl = reading((text) => {
   return isOrigin && url.username === "" && url.password === "" ? url.origin : null;
 }, "is not the URL of a node (use http://host:3000)");
 
-/** An Origin header exactly as browsers send it. Extensions and apps have schemes of their own. */
+/** An Origin header exactly as browsers send it. Browser extensions and apps use other schemes than http. */
 export const webOrigin = matching(
   /^[a-z][a-z\d+.-]*:\/\/[^\s/@?#]+$/,
   "is not the origin of a web page (use https://wallet.example)",

@@ -1,6 +1,7 @@
 /**
  * Types of a configuration file. Users' files import this module (`import { defineConfig } from "fencepost/config"`),
- * so it loads nothing at run time. An environment variable overrides each key; docs/configuration.md lists both.
+ * so it loads nothing at run time. Every setting can be overridden by an environment variable; docs/configuration.md
+ * lists both names.
  */
 import type { EndpointEntry } from "./credentials.ts";
 import type { CHAIN_SETTINGS, SETTINGS } from "./schema.ts";

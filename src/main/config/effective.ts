@@ -28,7 +28,7 @@ export async function reportedIds(chains: readonly ResolvedChain[]): Promise<Rep
   return new Map(await Promise.all(asked));
 }
 
-/** Effective values of the settings and their origins, in the order of the settings table, without secrets. */
+/** Effective values of the settings and where each comes from, in the order of the settings table, without secrets. */
 export function effectiveValues(resolution: Resolution, reportedIds: ReportedIds = new Map()): readonly ConfigRow[] {
   const { values, origins, chains } = resolution;
   const ofVariable = chains.find(({ entry }) => entry === null);
@@ -68,7 +68,9 @@ function defaultOf(key: KeyByChain, chain: ResolvedChain, reportedIds: ReportedI
   return DEFAULTS_BY_CHAIN[key](id);
 }
 
-/** Rows of one entry of `chains`. A chain from `rpcUrl` adds none: its settings are the common ones. */
+/**
+ * Rows for one entry of `chains`. A chain from `rpcUrl` adds none: it uses the settings that are common to all chains.
+ */
 function chainValues(chain: ResolvedChain, rpcOrigin: Origin, reportedIds: ReportedIds): readonly ConfigRow[] {
   const { entry, id, rpcUrls, origins, values } = chain;
   if (entry === null) return [];

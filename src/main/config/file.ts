@@ -26,8 +26,8 @@ export async function readConfigFile(
 
 /**
  * Throws if the configuration file contains keys and other users of the machine can read it. Returns warnings if this
- * process could not check that. A file that reads its keys from elsewhere (the environment, a secret's file) contains
- * none.
+ * process could not check that. A file that only refers to keys elsewhere (the environment, a secret's file) is not
+ * refused.
  */
 export async function refuseOpenKeys(path: string, keys: readonly string[]): Promise<readonly string[]> {
   const text = (await readFile(path, "utf8")).toLowerCase();

@@ -12,7 +12,7 @@ export interface ConfigRequest<C extends Command> {
   readonly command: C;
   readonly variables: Variables;
   readonly workingDirectory: string;
-  /** Default of the setting `nodeId`. */
+  /** Default value of the setting `nodeId`. */
   readonly nodeId: string;
   /** Configuration file to read instead of the one in the working directory. */
   readonly configPath?: string | undefined;
@@ -46,8 +46,8 @@ function keysOf({ values }: Resolution): readonly string[] {
 }
 
 /**
- * Adds secrets from other files to the texts to mask. Secrets that only the signing process reads are not added: this
- * process never has them.
+ * Adds secrets from files outside the configuration to the texts to mask. Secrets that only the signing process reads
+ * are not added: this process never has them.
  */
 export async function withOutsideSecrets<T extends Pick<Config, "signers" | "signing" | "secrets">>(
   config: T,
@@ -64,6 +64,6 @@ export function configFrom<C extends Command>(sources: Sources & { readonly comm
   refuseImpossible(resolution);
   refuseMissing(sources.command, resolution);
   if (resolution.mistakes.lines.length > 0) throw new ConfigurationError(resolution.mistakes.lines);
-  // The cast is sound: refuseMissing has checked what ConfigFor requires beyond Config.
+  // The cast is safe: refuseMissing has checked everything that ConfigFor requires in addition to Config.
   return { config: buildConfig(resolution, nodeId) as ConfigFor<C>, resolution };
 }

@@ -4,8 +4,7 @@ import { MASK } from "../../domain/text/mask.ts";
 import { parseUrl } from "./credentials.ts";
 
 /**
- * Longest path segment that is shown: providers put their token into the path, and ordinary segments are shorter than a
- * token.
+ * Longest path segment that is shown. Providers put their token into the path; a longer segment may be such a token.
  */
 const LONGEST_PLAIN_SEGMENT = 15;
 const SECRET_PARAMETER = /pass|secret|token|key/i;
@@ -80,7 +79,7 @@ function isToken(segment: string) {
 }
 
 /**
- * Each secret in three forms: as the URL parser spells it, decoded, and as typed. An error message may quote any of
+ * Each secret in three forms: as the URL parser writes it, decoded, and as typed. An error message may quote any of
  * them.
  */
 function spellings(value: string, secretsOf: (url: URL) => readonly string[]): readonly string[] {

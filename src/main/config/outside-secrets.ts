@@ -1,12 +1,12 @@
 import { readFile } from "node:fs/promises";
 import type { SignerSources } from "../../adapters/evm/signers/open-signer.ts";
 
-/** Secret environment variables of the key services' SDKs. */
+/** Environment variables with secrets that the SDKs of key services read. */
 const TOKENS = ["AWS_SECRET_ACCESS_KEY", "AWS_SESSION_TOKEN", "AWS_CONTAINER_AUTHORIZATION_TOKEN", "VAULT_TOKEN"];
 
 /**
- * Secrets outside the configuration, to be masked. A file that cannot be read is skipped: the code that uses it reports
- * the error.
+ * Secrets that are not in the configuration itself, to be masked. A file that cannot be read is skipped: the code that
+ * uses it reports the error.
  */
 export async function outsideSecrets(
   { keystore, privateKeyFiles = [], remote }: Pick<SignerSources, "keystore" | "privateKeyFiles" | "remote">,

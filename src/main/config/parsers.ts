@@ -2,9 +2,9 @@ import { actingWordIn, METHOD_NAME } from "../../domain/chain/rpc-methods.ts";
 import { isQueueShare, MOST_PER_SECOND } from "../../domain/keys/principal.ts";
 
 /**
- * A parser converts the value of an environment variable (always text) or of a file (anything). A mistake is a phrase
- * that follows the value in a sentence: `"10" is not a duration`. The phrase never quotes the value, which may be a
- * secret.
+ * A parser converts the value of an environment variable (always text) or of a file (anything). It reports a mistake as
+ * a phrase that follows the value in a sentence: `"10" is not a duration`. The phrase never quotes the value, which may
+ * be a secret.
  */
 export type Parsed<T> = { readonly value: T } | { readonly mistake: string };
 export interface Parser<T, Written = unknown> {
@@ -86,7 +86,7 @@ export const share = reading((digits) => {
 /** A rate: creates or reads per second. */
 export const rate = integer(1, MOST_PER_SECOND);
 
-/** Methods of subscriptions are refused: they need a permanent connection, and endpoints are called over HTTP. */
+/** Subscription methods are refused: they need a permanent connection, and endpoints are called over HTTP. */
 const SUBSCRIPTIONS = ["eth_subscribe", "eth_unsubscribe"];
 
 /** A JSON-RPC method that does not send or sign. */

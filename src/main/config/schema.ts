@@ -54,7 +54,7 @@ import {
 
 const MAX_COUNT = 1_000_000;
 
-/** How secret settings are shown, and which parts of them are secret. */
+/** For each kind of secret setting: how its value is shown, and which parts of it are secret. */
 const HIDDEN = { secrets: (secret: string) => [secret], show: () => MASK };
 const ENDPOINT = { secrets: secretsOfHookPlace, show: maskRpcUrl };
 const HOOK = { secrets: secretsOfHookPlace, show: maskHookPlace };
@@ -66,24 +66,27 @@ export const CHAIN_SETTINGS = settings({
   finality: oneOf("confirmations", "safe", "finalized"),
   /** Interval between two requests for the chain's newest block. */
   pollInterval: time(1000, 10),
-  /** Block tag of the eth_getTransactionCount that is used in nonce allocation. */
+  /** Block tag for the eth_getTransactionCount request before nonces are allocated. */
   nonceChainQuery: oneOf("latest", "pending", "off"),
-  /** Age up to which a lane trusts its cached transaction count; 0 reads the chain before every batch. */
+  /**
+   * Age up to which a lane trusts its cached transaction count; 0: the count is read from the chain before every batch
+   * of creates.
+   */
   nonceStateTimeout: { ...time(30_000, 0), parse: duration<Duration | 0>(0) },
   /** Time without a receipt after which the receipt is requested directly. */
   staleReceiptTimeout: time(60_000, 100),
   /** Maximum number of parallel receipt requests. */
   receiptWorkers: whole(10, [1, 1000]),
-  /** Request the receipt as soon as a transaction is tracked. */
+  /** True: check for a transaction's receipt as soon as it is signed and stored. */
   fetchReceiptUponEntry: withDefault(false, flag),
   broadcastToAll: withDefault(false, flag),
-  /** Time without a receipt after which the stored bytes are sent again. */
+  /** Time without a receipt after which a transaction's stored bytes are sent again. */
   resubmitInterval: timeOrOff(60_000, 100),
   /** Time after which a transaction sent to private endpoints only is sent to the public ones too. */
   publicAfter: timeOrOff(null, 1_000),
   /**
-   * Maximum number of payloads that may be signed for one transaction without an operator's action; 0: no limit. The
-   * last payload is still tracked and resent.
+   * Maximum number of payloads that may be signed for one transaction without an operator's action; 0: no limit. After
+   * that, the last payload is still resent and checked for a receipt.
    */
   maxAttempts: whole(0, [0, MAX_COUNT]),
   /** Time for which a transaction may block its lane before it is reported as STUCK. */
@@ -91,13 +94,16 @@ export const CHAIN_SETTINGS = settings({
   /** Number of resends accepted by a node before a transaction counts as STUCK; 0: only its age decides. */
   stuckAfterResubmits: whole(30, [0, MAX_COUNT]),
   /**
-   * Replacement of transactions at a higher price: following the market (`on`), by equal steps (`linear`), or never
-   * (`off`).
+   * Whether unmined transactions are replaced at a higher price: following the chain's fees (`on`), by equal steps
+   * (`linear`), or never (`off`).
    */
   reprice: oneOf("on", "off", "linear"),
   /** WebSocket endpoint for eth_subscribe("newHeads"). A notification only triggers the next poll earlier. */
   wsUrl: optional(credentials.socketUrl, ENDPOINT),
-  /** Source of the offered fees: an https URL, or a fixed fee cap in gwei, optionally followed by a slash and a tip. */
+  /**
+   * Where offered fees come from: an https URL of a gas oracle, or a fixed fee cap in gwei, optionally followed by a
+   * slash and a tip.
+   */
   gasOracle: optional(credentials.gasOracle, HOOK),
   /** Paths of fee cap and tip in the JSON response of a gas oracle's URL, separated by a slash. */
   gasOracleFields: withDefault(
@@ -105,9 +111,9 @@ export const CHAIN_SETTINGS = settings({
     matching(/^[\w.-]{1,200}\/[\w.-]{1,200}$/, "is not two paths such as standard.maxFee/standard.maxPriorityFee"),
   ),
   gasOracleUnit: oneOf("wei", "gwei"),
-  /** Maximum number of transactions that one lane may have in flight, counted from its mined nonce. */
+  /** How far a lane may send ahead: maximum number of nonces, counted from the lowest one that is not mined. */
   inFlightWindow: whole(64, [1, 100_000]),
-  /** Maximum number of blocks that may be queued for a slow consumer. */
+  /** Maximum number of blocks in the queue of a slow consumer of new blocks. */
   blockQueueLength: whole(1000, [1, MAX_COUNT]),
   /** Ceiling of the fee per gas, also for prices set by callers. If not set, a default by chain id. */
   maxFeeGwei: optional(gwei, { show: formatGwei, unset: BY_CHAIN_ID }),
@@ -119,11 +125,14 @@ export const CHAIN_SETTINGS = settings({
   maxTransactionGas: optional(integer(21_000, Number.MAX_SAFE_INTEGER), { unset: BY_CHAIN_ID }),
   /** Interval between two comparisons of a lane with the chain. */
   reconciliationInterval: timeOrOff(5 * 60_000, 100),
-  /** Time after which a payload that the RPC node signed, and that cannot be found, is sent anew. */
+  /** Time after which a transaction that the RPC node signed, and that cannot be found, is sent once more. */
   grayZoneTimeout: time(5 * 60_000, 1_000),
-  /** Interval between two searches for a payload that the RPC node signed and whose hash is unknown. */
+  /** Interval between two searches for a transaction that the RPC node signed and whose hash is unknown. */
   grayZoneInterval: timeOrOff(60_000, 100),
-  /** Number of blocks to search one by one for a lost payload if the node has pruned older state. */
+  /**
+   * Number of blocks that are searched one by one for a transaction with an unknown hash, if the node has pruned older
+   * state.
+   */
   grayZoneLookback: whole(100, [1, 100_000]),
   /**
    * Accepted for old configurations. Its only value is `fail`: a transaction whose nonce another program used ends as
@@ -131,13 +140,16 @@ export const CHAIN_SETTINGS = settings({
    */
   externalUsePolicy: withDefault("fail", onlyFail),
   /**
-   * Repair of a nonce gap. `move` closes the gap with later transactions, or raises an alert if that is impossible;
+   * Repair of a nonce gap. `move` gives the nonce to a later transaction, or raises an alert if that is impossible;
    * `heal` sends a placeholder or a cancel.
    */
   holePolicy: oneOf("move", "heal"),
   /** Lifetime of a nonce reservation if the caller sets none; at most ten minutes. */
   reservationTtl: time(60_000, 1_000, LONGEST_TTL_MS),
-  /** Maximum number of one lane's nonces that one API key may block: reserved, or expired without a transaction. */
+  /**
+   * Maximum number of a lane's nonces that one API key may block by reservations: open ones, and expired ones whose
+   * nonce no transaction uses.
+   */
   maxReservations: whole(16, [1, MAX_COUNT]),
   /**
    * What fills the nonce of an expired reservation: a placeholder transaction, or the general repair of nonce gaps
@@ -192,8 +204,8 @@ export const SETTINGS = {
       show: (urls: readonly string[]) => urls.map(maskRpcUrl).join(", "),
     }),
     /**
-     * Id of the chain behind `rpcUrl`. If not set, the id that the endpoints report is used, provided that the database
-     * is new or has served that chain before.
+     * Id of the chain behind `rpcUrl`. If not set, the endpoints' chain id is used, provided that the database is new
+     * or has served that chain before.
      */
     chainId: optional(chainId),
     privateKeys: optional(list(credentials.privateKey), {
@@ -239,8 +251,8 @@ export const SETTINGS = {
     nodeId: optional(matching(/^[\w.:-]{1,128}$/, "is not a node id (1 to 128 letters, digits or . _ : -)")),
     advertiseUrl: optional(credentials.originUrl, { secrets: () => [] }),
     /**
-     * Secrets that authenticate the nodes' keys independently of the database. The first one signs; every one
-     * verifies.
+     * Secrets shared by all nodes, which authenticate the nodes' keys independently of the database. The first one
+     * signs; each of them verifies.
      */
     clusterSecret: optional(list(credentials.clusterSecret), {
       secrets: (all: readonly string[]) => all,
@@ -254,9 +266,9 @@ export const SETTINGS = {
     allowedHosts: optional(list(credentials.hostName)),
     /** Origins of web pages that may call this node. */
     allowedOrigins: optional(list(credentials.webOrigin)),
-    /** Raw transactions of unknown senders at `/rpc`: forwarded to the chain, or refused. */
+    /** What happens to raw transactions of unknown senders at `/rpc`: they are forwarded to the chain, or refused. */
     rpcForeignRaw: oneOf("refuse", "pass"),
-    /** Accept an API key in the path of `/rpc`. */
+    /** True: `/rpc` accepts an API key in its path. */
     rpcKeyInPath: withDefault(false, flag),
     /** Additional read methods that `/rpc` forwards to the chain's endpoints. */
     rpcMethods: optional(list(rpcMethod)),
@@ -283,8 +295,8 @@ export const SETTINGS = {
     pools: optional(credentials.pools, { show: credentials.showPools }),
     mode: oneOf("worker-queue", "basic"),
     /**
-     * Duration of a lease. Longer in `dev`, so that a busy laptop keeps its lease; shorter in production, for a faster
-     * takeover.
+     * Duration of a lane's lease. Longer in `dev`, so that a busy laptop keeps its lease; shorter in production, for a
+     * faster takeover.
      */
     leaseDuration: { ...time(10_000, 500), devFallback: 60_000 },
     leaseRenewInterval: time(3000, 50),
@@ -296,7 +308,7 @@ export const SETTINGS = {
     drainTimeout: time(5000, 0),
     /** Age after which final transactions and completions are deleted. */
     retention: ageOr("off", SHORTEST_RETENTION_MS),
-    /** Age up to which the request ids of deleted transactions are still refused, by their stored hashes. */
+    /** Age up to which request ids of deleted transactions are still recognised and refused, by their stored hashes. */
     requestIdRetention: ageOr("forever", SHORTEST_RETENTION_MS),
     /** Hook that decides about stuck transactions: a module with a default export, or an https URL. */
     stuckHook: optional(credentials.hookPlace, HOOK),

@@ -17,8 +17,8 @@ export function secretsOf({ values, chains }: Resolved): readonly string[] {
 }
 
 /**
- * All secret texts of environment variables that are not checked yet. A value that cannot be parsed counts as secret as
- * a whole.
+ * All secret texts of environment variables, before these are validated. A value that cannot be parsed counts as secret
+ * as a whole.
  */
 export function secretsOfVariables(variables: Readonly<Record<string, string | undefined>>): readonly string[] {
   return SETTING_KEYS.flatMap((key) => {
@@ -31,9 +31,9 @@ export function secretsOfVariables(variables: Readonly<Record<string, string | u
 }
 
 /**
- * One line for each setting whose secret cannot be masked, because it is too short or an ordinary word of our texts.
- * The line names the setting, not the secret. URLs of endpoints and hooks are exempt: their parts were not chosen as
- * secrets.
+ * One warning line for each setting whose secret cannot be masked, because it is too short or an ordinary word of our
+ * texts. The line names the setting, not the secret. URLs of endpoints and hooks are exempt: their parts were not
+ * chosen as secrets.
  */
 export function unmaskedSecrets({ values }: Pick<Resolution, "values">): readonly string[] {
   return CHOSEN_SECRETS.flatMap((key) => {

@@ -9,13 +9,13 @@ export interface Rule<T, Written = unknown> {
   readonly fallback: NoInfer<T>;
   /** Default of the setting for the `dev` command, if it differs. */
   readonly devFallback?: NoInfer<T>;
-  /** Text of a value for `fencepost config` and the documentation, without secrets. */
+  /** Formats a value for `fencepost config` and the documentation, without secrets. */
   show?(value: NonNullable<NoInfer<T>>): string;
   /** Text that is shown if the setting is not set. */
   readonly unset?: string;
   /**
-   * Parts of the value that must never leave the process. The value of a setting with this function is never quoted in
-   * a message.
+   * Returns the parts of the value that must never leave the process. If a setting has this function, messages never
+   * quote its value.
    */
   secrets?(value: NonNullable<NoInfer<T>>): readonly string[];
 }
@@ -25,7 +25,7 @@ export interface Setting<T, Written = unknown> extends Omit<Rule<T, Written>, "s
   show(value: T): string;
 }
 
-/** Marks a value in milliseconds: its name ends with `Ms` in the code. */
+/** Marks a setting whose value is in milliseconds: its name in the code ends with `Ms`. */
 export interface Timed {
   readonly unit: "Ms";
 }
@@ -50,10 +50,10 @@ function joined(value: unknown) {
   return Array.isArray(value) ? value.join(", ") : String(value);
 }
 
-/** Text of a setting that is not set. Not "none", because `auth` has that value. */
+/** Text that is shown for a setting that is not set. It is not "none", because `auth` can have that value. */
 export const NOT_SET = "not set";
 
-/** Text of a setting that is not set and has a default by chain (src/domain/fees/default-ceilings.ts). */
+/** Text for a setting that is not set and whose default depends on the chain (src/domain/fees/default-ceilings.ts). */
 export const BY_CHAIN_ID = "by chain id";
 
 export function withDefault<T, Written>(fallback: NoInfer<T>, parse: Parser<T, Written>): Rule<T, Written> {
@@ -92,8 +92,8 @@ const DAY_MS = 86_400_000;
 type Age = Duration | `${number}d`;
 
 /**
- * A retention age: days (`90d`), a duration (`36h`), or the word for "without end", which is the default and parses to
- * null.
+ * A retention age: days (`90d`), a duration (`36h`), or a word that means "keep for ever", which is the default and
+ * parses to null.
  */
 export function ageOr<const Word extends string>(word: Word, leastMs: number): Rule<number | null, Age | Word> {
   const parse: Parser<number | null, Age | Word> = (raw) => {

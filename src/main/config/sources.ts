@@ -5,7 +5,7 @@ import type { Setting } from "./setting.ts";
 /** Commands that read the configuration. `config` only prints it, and requires no setting. */
 export type Command = "dev" | "start" | "migrate" | "config";
 
-/** Source of a setting's value. Each source overrides those before it. */
+/** Where a setting's value comes from. Each source overrides those listed before it. */
 export type Origin = "default" | "file" | "chain" | "environment" | "flag";
 
 export interface Sources {
@@ -25,7 +25,7 @@ export interface ConfigFile {
 
 export type Flags = Readonly<Partial<Record<SettingKey, unknown>>>;
 
-/** An object from the configuration file, not checked yet. */
+/** An object read from the configuration file, not validated yet. */
 export type Entry = Readonly<Record<string, unknown>>;
 
 export interface Given {
@@ -34,7 +34,7 @@ export interface Given {
   readonly raw: unknown;
 }
 
-/** Collects all mistakes of a configuration, so that people can correct them at once. */
+/** Collects all mistakes of a configuration, so that people can correct them all at once. */
 export class Mistakes {
   readonly lines: string[] = [];
 

@@ -88,7 +88,9 @@ export async function dev(request: DevRequest, ready: (node: DevReady) => void):
   }
 }
 
-/** Packages of the embedded parts. They are not needed if the user has a database or chain of their own. */
+/**
+ * Packages of the embedded database and chain. They are not needed if the user has a database or chain of their own.
+ */
 function needsOf({ config, chain, terminal, say, workingDirectory }: DevRequest): Asking {
   const ownChain = config.chains.length > 0 || chain === "anvil";
   const parts: Asking["parts"] = [
@@ -120,7 +122,7 @@ function replaceableNode({ config, say }: DevRequest, variables: Variables) {
   return { start, restart, stop: async () => current?.stop() };
 }
 
-/** Additional environment of the node's process: the database and the chain that we started. */
+/** Additional environment variables of the node's process: the database and the chain that `dev` started. */
 export function nodeVariables(config: Config, databaseUrl: string, chain: DevChain | null): Variables {
   const keys = (chain?.accounts ?? []).map(({ privateKey }) => privateKey).join(",");
   return {
@@ -131,22 +133,22 @@ export function nodeVariables(config: Config, databaseUrl: string, chain: DevCha
       ...ON_EMBEDDED_CHAIN,
     }),
     ...(chain !== null && !hasOwnKeys(config) && { FENCEPOST_PRIVATE_KEYS: keys }),
-    // This configuration may run without API keys. Set that explicitly for the child process: it cannot distinguish our
-    // chain and accounts from the user's own, and would require keys.
+    // `dev` may run without API keys on its own chain and accounts. Set that explicitly for the child process: it
+    // cannot distinguish them from the user's own, and would require keys.
     ...(config.apiKeys === "none" && { FENCEPOST_AUTH: "none" }),
   };
 }
 
 const NEVER = new Promise<never>(() => undefined);
 
-/** Error after the chain ended. Its blocks were in memory only, so the database would not match a new chain. */
+/** Error if the chain's process ended. Its blocks were in memory only, so the database would not match a new chain. */
 function chainLost(how: string) {
   return new EmbeddedError("ENDED", `the local chain's process exited (${how}); its blocks are lost: start again`);
 }
 
 /**
  * The configured database, or an embedded one. If the embedded server is killed, it is restarted and recovers its
- * commits, while the node waits. `lost` resolves if that fails.
+ * commits, while the node waits. `lost` resolves if the restart fails.
  */
 async function databaseOf(request: DevRequest, stop: StopSignals, undo: Undo[]) {
   const { databaseUrl } = request.config;

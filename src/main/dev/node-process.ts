@@ -53,9 +53,9 @@ export type NodeProcess = Awaited<ReturnType<typeof startNodeProcess>>;
 const GRACE_MS = 5_000;
 
 /**
- * Starts the node of `dev` on a terminal: the same command in a child process, on the database and the chain of this
- * process. A key press can kill it like a crashing machine; a new node process then continues from the database.
- * Rejects if the node ends before it is ready; the reason is on the shared standard error.
+ * Starts the node of `dev` if there is a terminal: the same command in a child process, on the database and the chain
+ * of this process. A key press can kill the node like a machine crash; a new node process then continues from the
+ * database. Rejects if the node ends before it is ready; it has then printed the reason on the shared standard error.
  */
 export async function startNodeProcess({ argv, variables, ...options }: NodeProcessOptions, port: number) {
   const command = [process.execPath, ...inherited(process.execArgv), ...argv, "--port", String(port)];
@@ -75,7 +75,7 @@ export async function startNodeProcess({ argv, variables, ...options }: NodeProc
     ...first,
     chainIds: [first.chainId],
     pid: child.handle.pid,
-    /** Sends SIGKILL, so the node hands nothing over. Resolves when the process has ended. */
+    /** Sends SIGKILL, so that the node cannot release its lanes. Resolves when the process has ended. */
     kill: () => end(),
     stop: () => end(["SIGTERM", options.drainTimeoutMs + GRACE_MS]),
   };

@@ -13,7 +13,7 @@ export interface DevTerminal {
 }
 
 interface KeyActions {
-  /** The embedded chain; null: the chain is the user's own, and is not changed. */
+  /** The embedded chain; null: the chain is the user's own, and key presses do not change it. */
   readonly chain: DevChain | null;
   readonly blockTimeMs: number;
   /** Sends a small transfer through the API. Returns the result as text. */
@@ -124,7 +124,7 @@ export function devKeys({ chain, blockTimeMs, send, restart, say }: KeyActions) 
         busy = false;
       }
     },
-    /** Takes a snapshot of the chain from time to time, for a reorg to return to. */
+    /** Takes a snapshot of the chain from time to time, so that a simulated reorg can return to it. */
     remember: async () => {
       if (!busy) await onChain?.remember();
     },
@@ -147,7 +147,8 @@ function chainKeys(chain: DevChain, blockTimeMs: number) {
     if (back === undefined || back.height >= before) return "reorg: there are too few blocks yet";
     await chain.rpc("evm_revert", [back.id]);
     snapshots = snapshots.filter(({ height }) => height < back.height);
-    // Changes the next blocks' hashes: within one second they would otherwise be identical to the replaced ones.
+    // Changes the hashes of the next blocks: within one second they would otherwise be identical to the replaced
+    // blocks.
     await chain.rpc("hardhat_setPrevRandao", [`0x${randomBytes(32).toString("hex")}`]);
     await chain.mine(before - back.height + 1);
     return `reorg: blocks ${back.height + 1} to ${before} were replaced; what was in them is sent again`;

@@ -6,10 +6,10 @@ import { loadPolicies } from "../node/load-policies.ts";
 import { gather } from "./gather.ts";
 import { judge } from "./judge.ts";
 
-/** `load` loads the configuration as `start` would, or as `config` would, which requires fewer settings. */
+/** `load`: loads the configuration either as `start` would, or as `config` would, which requires fewer settings. */
 export async function doctor(load: (command: "start" | "config") => Promise<Config>): Promise<readonly Finding[]> {
   const mistakes: string[] = [];
-  // Ignore mistakes of the second load: the first load reports them too.
+  // Ignore mistakes of the second load of the configuration: the first load reports them too.
   const config = (await load("start").catch(addTo(mistakes))) ?? (await load("config").catch(addTo([])));
   if (config !== null) await loadPolicies(config).catch(addTo(mistakes));
   const mask = createMask(config?.secrets ?? []);

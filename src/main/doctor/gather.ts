@@ -1,4 +1,7 @@
-/** Gathers facts from the database, the chains, the keys and this machine, all at once. It draws no conclusions. */
+/**
+ * Gathers facts from the database, the chains, the keys and this machine, all in parallel. It draws no conclusions from
+ * them.
+ */
 import { createServer } from "node:net";
 import { examineEndpoint } from "../../adapters/evm/reads/examine-endpoint.ts";
 import { openSigner } from "../../adapters/evm/signers/open-signer.ts";
@@ -11,7 +14,10 @@ import { advertisedUrl, literalHost } from "../node/advertised-url.ts";
 import { version } from "../node/version.ts";
 
 const PATIENCE_MS = 5_000;
-/** Maximum number of signers whose balance is read: each balance is a request, and this many show the general state. */
+/**
+ * Maximum number of signers whose balance is read. Each balance costs a request, and a few are enough to show missing
+ * funds.
+ */
 const MOST_BALANCES = 20;
 
 /** Facts from which the doctor derives its findings. Tests construct facts and check the findings. */
@@ -30,7 +36,7 @@ export async function gather(config: Config) {
   const hasDirectUrl = directDatabaseUrl !== null;
   return {
     version,
-    /** Facts about the database; null: no database is configured, which is reported as a mistake of its own. */
+    /** Facts about the database; null: no database is configured, which is reported separately. */
     database,
     hasDirectUrl,
     clockSkewAllowanceMs: lease.clockSkewMs,

@@ -2,7 +2,10 @@ import type { AnsweringEndpoint } from "../../adapters/evm/reads/examine-endpoin
 import { counted, type Findings, fine, mistake, warning } from "./findings.ts";
 import type { ChainFacts, Facts } from "./gather.ts";
 
-/** Number of blocks that one endpoint may be behind another: they are queried at slightly different times. */
+/**
+ * Number of blocks by which one endpoint may lag behind another without being reported: they are queried at slightly
+ * different times.
+ */
 const USUAL_LAG_BLOCKS = 5;
 /** Maximum age of a chain's newest block: no chain in use has longer block intervals. */
 const OLDEST_HEAD_MS = 5 * 60_000;
@@ -39,8 +42,8 @@ function judgeChain(chain: ChainFacts, served: readonly number[]): Findings {
 }
 
 /**
- * Problem with the chain id. An id that only an endpoint reports must be known to the database, unless the database is
- * new.
+ * Problem with the chain id. A chain id that comes from an endpoint, not from the configuration, must be known to the
+ * database, unless the database is new.
  */
 function idProblem({ chainId }: ChainFacts, answering: readonly AnsweringEndpoint[], served: readonly number[]) {
   const [named = 0, ...others] = new Set(answering.map((each) => each.chainId));

@@ -1,4 +1,4 @@
-/** Derives findings (problems to report) from facts. This file performs no I/O: the facts were gathered before. */
+/** Derives findings (problems to report) from facts. This file performs no I/O: gather.ts has read the facts before. */
 import type { Finding } from "../../adapters/cli/diagnose.ts";
 import type { SetupCode } from "../../domain/troubles/setup.ts";
 import { isLoopback } from "../config/combinations.ts";
@@ -15,7 +15,8 @@ interface Program {
 }
 
 /**
- * Derives the problems to report. The facts are absent if the configuration is so wrong that nothing could be gathered.
+ * Derives the problems to report. The facts are absent if the configuration has so many mistakes that nothing could be
+ * read.
  */
 export function judge({ nodeVersion, mistakes, ...facts }: Program & Partial<Facts>): readonly Finding[] {
   const findings = [judgeNode(nodeVersion), ...mistakes.map((line) => mistake("CONFIGURATION", line))];
@@ -53,16 +54,16 @@ function judgeKeys({ keys, chains }: Facts): Findings {
   ];
 }
 
-/**
- * Derives the code of a key problem from its text, which the key-opening code writes. Each line of the text names the
- * file.
- */
+/** Finds the code for a problem with a key by the text of its error message. Each line of the text names the file. */
 function problemOf(problem: string): SetupCode {
   if (/open to other users/.test(problem)) return "KEY_FILE_OPEN";
   return /wrong password/.test(problem) ? "KEYSTORE_PASSWORD" : "KEYS";
 }
 
-/** A signer counts as unfunded only if no endpoint reports a balance: one endpoint may have an older state. */
+/**
+ * Reports signers without funds. A signer counts as unfunded only if no endpoint reports a balance above zero: one
+ * endpoint may have an older state.
+ */
 function judgeBalances({ endpoints }: ChainFacts): Findings {
   const answers = endpoints.flatMap((each) => (each.kind === "silent" ? [] : [each]));
   const balances = answers.flatMap((each) => [...each.balances]);

@@ -1,4 +1,4 @@
-/** The calls, responses and errors of the HTTP API, without HTTP. */
+/** The embedded node's API: the calls, responses and errors of the HTTP API, without HTTP. */
 import { callReader } from "../../adapters/http/exchange/declared-call.ts";
 import { present } from "../../adapters/http/exchange/present-answer.ts";
 import { problemOf } from "../../adapters/http/exchange/problems.ts";
@@ -22,13 +22,13 @@ import type { Checksum } from "../../domain/text/checksum.ts";
 import type { Mask } from "../../domain/text/mask.ts";
 import type { Clock } from "../../ports/clock.ts";
 
-/** Parts of the embedded node that the calls use. */
+/** Parts of the embedded node that its API calls use. */
 interface Inside<SendOptions = CallOptions> {
   readonly api: FencepostApi;
   readonly checksum: Checksum;
   readonly mask: Mask;
   readonly clock: Pick<Clock, "now">;
-  /** Signal that is aborted when the node is closed, with the reason. */
+  /** Signal that is aborted, with a reason, when the node is closed. */
   readonly closing: AbortSignal;
   /** Creates one transaction, inside or outside of a database transaction of the caller. */
   take(intent: CreateRequest, options: SendOptions): Promise<Created>;
@@ -37,7 +37,10 @@ interface Inside<SendOptions = CallOptions> {
 /** Actor of calls without an API key: the process that embeds the node. */
 const ACTOR = "operator:embedded";
 
-/** Interval at which a waiting call reads the state. It is short, because each read queries a nearby database. */
+/**
+ * Interval at which a call that waits for a transaction reads its state. It is short, because each read only queries a
+ * nearby database.
+ */
 const LOOK_EVERY_MS = 100;
 
 export function createFace<SendOptions extends CallOptions>(inside: Inside<SendOptions>): FencepostFace<SendOptions> {
@@ -62,7 +65,7 @@ export function createFace<SendOptions extends CallOptions>(inside: Inside<SendO
   };
 }
 
-/** Runs a call with its time limit; errors are the same as over HTTP. */
+/** Runs a call with its time limit, and converts its errors to those of the HTTP client. */
 async function ask<T>(mask: Mask, options: CallOptions | undefined, work: () => Promise<T>) {
   try {
     // Skip the deadline if there are no options: most calls have no limit, and a process may make thousands a second.
@@ -93,8 +96,7 @@ const CALLS = new Map(
 );
 
 /**
- * Transport of the client's calls to the node in this process: each request is parsed, performed and presented as over
- * HTTP.
+ * Passes the client's calls to the node in this process: each request is parsed, performed and formatted as over HTTP.
  */
 function inProcess({ api, checksum, clock, mask, closing }: Pick<Inside, Exclude<keyof Inside, "take">>): Transport {
   const answerTo = async (request: Request, options: CallOptions): Promise<unknown> => {
@@ -119,7 +121,8 @@ function inProcess({ api, checksum, clock, mask, closing }: Pick<Inside, Exclude
     try {
       return (await ask(mask, limits, () => answerTo(request, options))) as T;
     } catch (error) {
-      // A read that was interrupted by closing the node fails with that reason, not with an error of the database.
+      // If closing the node interrupted a read, the read fails with the reason of closing, not with an error of the
+      // database.
       if (request.at.startsWith("get ")) closing.throwIfAborted();
       throw error;
     }
@@ -133,7 +136,7 @@ interface ShapeSchema {
 }
 
 /**
- * Removes the members of a response that the contract does not name. Over HTTP, the route's schema does this when the
+ * Removes fields of a response that the API contract does not name. Over HTTP, the route's schema does this when the
  * response is serialised.
  */
 function shaped({ properties, additionalProperties, items }: ShapeSchema, value: unknown): unknown {
@@ -202,8 +205,8 @@ function withIdOf(asked: Named, error: unknown) {
 }
 
 /**
- * Returns an error that concerns one intent. Any other error, such as a broken connection of the caller, fails all
- * intents.
+ * Returns an error that concerns one intent as its result. Any other error, such as a broken connection of the caller,
+ * is thrown and fails all intents.
  */
 function orError(error: unknown) {
   if (error instanceof FaceError) return error;

@@ -6,9 +6,9 @@ export interface Machine {
 }
 
 /**
- * URL by which other nodes reach a node that has no configured one. A wildcard (0.0.0.0, ::) cannot be advertised:
- * every node would advertise the same URL and mistake it for its own. The machine's first external address is
- * reachable, in a container as on a host.
+ * URL that a node advertises to other nodes if none is configured. A wildcard host (0.0.0.0, ::) cannot be advertised:
+ * every node would advertise the same URL and mistake it for its own. So the machine's first external address is used,
+ * which is reachable in a container and on a host.
  */
 export function advertisedUrl(listening: string, machine: Machine = thisMachine()): string {
   const url = new URL(listening);

@@ -10,7 +10,7 @@ export interface AdvisedParts extends Pick<ChainConfig, "oracle">, Pick<Config, 
   readonly telemetry: Telemetry;
 }
 
-/** Adds the gas oracle's price to the chain's fee market. Returns the chain unchanged if it has no oracle. */
+/** Adds the gas oracle's price to the fees that the chain reports. Returns the chain unchanged if it has no oracle. */
 export function advisedChain(chain: Chain, parts: AdvisedParts): Chain {
   const oracle = oracleOf(chain.chainId, parts);
   if (oracle === null) return chain;
@@ -36,7 +36,7 @@ function oracleOf(chainId: number, { oracle, hookNetworks, telemetry }: AdvisedP
   });
 }
 
-/** Wraps a custom repricing strategy: if it fails, an alert is raised and the market decides. */
+/** Wraps a custom repricing strategy: if it fails, an alert is raised and the price follows the chain's fees. */
 export function reportingRepricing(own: RepricingStrategy, telemetry: Telemetry): RepricingStrategy {
   return guardedRepricing(own, (reason) => {
     const message = `the repricing strategy ${own.name} failed: ${reason}; the market decides instead`;

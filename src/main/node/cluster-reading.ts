@@ -2,7 +2,7 @@ import type { ClusterReading } from "../../adapters/system/metrics.ts";
 import type { Clock } from "../../ports/clock.ts";
 import type { QueryStore } from "../../ports/query-store.ts";
 
-/** Minimum interval between two queries, for any number of scrapers and gauges. */
+/** Minimum interval between two queries of the database for metrics, for any number of scrapers and gauges. */
 const ASK_EVERY_MS = 5_000;
 
 /** Cached metrics of all nodes' lanes. A failed query is repeated at the next scrape. */

@@ -39,9 +39,9 @@ export interface NodeParts {
   readonly sinks: readonly TelemetrySink[];
   readonly failpoint?: Failpoints;
   readonly extensions: Extensions;
-  /** How to wait for the database. Absent: an unreachable database is an error at once. */
+  /** How long and how to wait for the database. Absent: an unreachable database is an error at once. */
   readonly patience?: Patience;
-  /** Called before other nodes can discover this one: from here on, this node must handle their requests. */
+  /** Called when the node is built, before other nodes can discover it: from here on, it must handle their requests. */
   readonly onBuilt?: (
     node: FencepostNode,
     parts: { readonly gate: Pick<PeerReceiver, "admit">; readonly store: PostgresStore },
@@ -50,12 +50,15 @@ export interface NodeParts {
 
 export type ComposedNode = Awaited<ReturnType<typeof composeNode>>;
 
-/** Maximum time to close connections. Leases are released before that, and a remote server may never respond. */
+/**
+ * Maximum time to close connections. It is short, because leases are already released by then, and a remote server may
+ * never respond.
+ */
 const CLOSE_AT_MOST_MS = 1_000;
 
 /**
  * Minimum interval in ms between two requests to an endpoint, for reads and for sends separately. Calls in between are
- * gathered into one JSON-RPC batch: with 1,000 lanes and a transaction per second on each, a request serves about ten
+ * collected into one JSON-RPC batch: with 1,000 lanes and a transaction per second on each, a request serves about ten
  * lanes.
  */
 const REQUEST_EVERY_MS = 25;
@@ -80,7 +83,7 @@ export async function composeNode(parts: NodeParts) {
     // URL that bypasses a transaction pooler, for session state (advisory locks, LISTEN).
     const directUrl = config.directDatabaseUrl ?? databaseUrl;
     const direct = { directUrl, schema, clock: systemClock, entropy, telemetry };
-    // Start the session lock first. An earlier node counts as dead if its lock was found free twice, some time apart,
+    // Open the session lock first. An earlier node counts as dead if its lock was found free twice, some time apart,
     // while this node holds its own lock. The first check is made now, the second at the end of the start.
     const sessionLock = keep(new PostgresSessionLock(direct));
     const opening = openChains(config, { telemetry, entropy, mask, keep }, repricing);
@@ -180,19 +183,19 @@ function reportSlowSigning(telemetry: Telemetry) {
   telemetry.emit({ type: "alert", severity: "WARNING", code: "SLOW_SIGNING", message });
 }
 
-/** Limits that the signing process enforces. The policies in force follow when the node has read them. */
+/** Limits that the signing process enforces: the ceilings now, and the policies as soon as the node has read them. */
 function signingBounds(opening: ReturnType<typeof openChains>): Promise<SigningBounds> {
   const bounds = opening.then((chains) => {
     const ceilings = chains.map(({ chain: { chainId: id }, settings }) => [id, ceilingsOf(id, settings)] as const);
     return { ceilings: new Map(ceilings), policies: null };
   });
-  // Avoids an unhandled rejection of `bounds`. openChains reports the failure, and signing in a thread never awaits
-  // `bounds`.
+  // Avoids an unhandled rejection of `bounds`: if keys are held in a thread, nothing awaits it. openChains reports the
+  // failure.
   bounds.catch(() => undefined);
   return bounds;
 }
 
-/** Closes all resources within a time limit: a failure or a hanging close does not stop the others. */
+/** Closes all resources within a time limit. If one fails to close or hangs, the others are still closed. */
 async function closeAll(resources: readonly Resource[]) {
   const closed = Promise.allSettled(resources.map((resource) => resource.close()));
   await bounded(systemClock, closed, systemClock.monotonicMs() + CLOSE_AT_MOST_MS);

@@ -15,7 +15,10 @@ import { firstLine, importModule } from "../config/file.ts";
 import { SETTINGS } from "../config/schema.ts";
 import { version } from "./version.ts";
 
-/** Extensions of an installation: the stuck hook, a repricing strategy, and the targets of alerts and traces. */
+/**
+ * Extensions that the user of this node configured: the stuck hook, a repricing strategy, and the targets of alerts and
+ * traces.
+ */
 export type Extensions = Awaited<ReturnType<typeof openExtensions>>;
 
 export interface ExtensionOptions {

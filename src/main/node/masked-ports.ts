@@ -22,8 +22,8 @@ export function maskedHook(hook: StuckResolutionHook, mask: Mask): StuckResoluti
 }
 
 /**
- * Masks reason and audit data of a stuck hook's decision. The payload is signed unchanged. A value that is no decision
- * is passed on, and refused by later validation.
+ * Masks the reason and the audit data of a stuck hook's decision; the payload is not masked, because it is signed
+ * unchanged. A value that is not a valid decision is passed on, and refused by later validation.
  */
 function maskedDecision(decision: StuckDecision, mask: Mask): StuckDecision {
   if (typeof decision !== "object" || decision === null) return decision;

@@ -10,8 +10,8 @@ interface OpenedChain {
 }
 
 /**
- * Throws `WrongChain` for a chain id that an endpoint reports, if the configuration does not name it and this database
- * has never served it.
+ * Throws `WrongChain` if an endpoint reports a chain id that the configuration does not name and this database has
+ * never served.
  */
 export async function serveOnlyKnown(
   database: SchemaOptions,

@@ -14,8 +14,8 @@ const CHANNEL = 3;
 
 /** Serves signing requests; resolves when the channel is closed. */
 export async function serveKeys(): Promise<void> {
-  // Ignore stop signals: terminals and supervisors signal the whole process group, but the node needs signatures until
-  // it has drained. It closes the channel then.
+  // Ignore stop signals: terminals and supervisors signal the whole process group, but the node still needs signatures
+  // until it has finished its work. It then closes the channel.
   for (const name of ["SIGINT", "SIGTERM", "SIGHUP"] as const) process.on(name, () => undefined);
   process.title = "fencepost-sign";
   await serveSigner(new Socket({ fd: CHANNEL, readable: true, writable: true }), { clock: systemClock, maskOf });
@@ -30,7 +30,10 @@ async function maskOf({ sources, environment }: Beginning): Promise<Mask> {
   return maskOfBytes(Buffer.from(JSON.stringify([...own, ...(await outsideSecrets(sources, environment))])));
 }
 
-/** Keeps the secrets as bytes outside V8's heap, and builds a mask only when an error needs one. */
+/**
+ * Keeps the secrets as bytes outside V8's heap. The mask that hides them in texts is built only when an error needs
+ * one.
+ */
 function maskOfBytes(secrets: Buffer): Mask {
   return (text) => createMask(JSON.parse(secrets.toString()) as readonly string[])(text);
 }

@@ -1,7 +1,7 @@
 /**
- * Chooses the node and the API key for a command. Precedence: a flag, a named profile, the configuration of this
- * directory, the profile in use, the default port on this machine. A profile's key is sent only to the profile's own
- * URL.
+ * Chooses the node that a command calls, and the API key. Precedence: a flag, a named profile, the configuration of
+ * this directory, the profile in use, the default port on this machine. A profile's key is sent only to the profile's
+ * own URL.
  */
 import { type Profile, type ProfileActions, unknownProfile } from "../../adapters/cli/profiles.ts";
 import type { RemoteActions, RemoteOptions } from "../../adapters/cli/remote.ts";
@@ -68,7 +68,7 @@ function configuredNode(config: Config): Profile {
   return { url, ...defined({ apiKey }) };
 }
 
-/** The first key with the most scopes: operator commands need more scopes than callers. */
+/** The first key with the most scopes: operator commands need more scopes than callers do. */
 function strongestKey(keys: Config["apiKeys"]): ApiKey | undefined {
   const scopesOf = ({ scopes = USUAL_SCOPES }: ApiKey) => scopes.length;
   return keys === "none" ? undefined : keys.toSorted((a, b) => scopesOf(b) - scopesOf(a))[0];

@@ -22,7 +22,7 @@ export function profilesIn(file: string): ProfileActions {
   };
 }
 
-/** Reads the profile file. Mode and content come from one file handle, so the file cannot be exchanged in between. */
+/** Reads the profile file. Mode and content are read through one file handle, so that they belong to the same file. */
 async function readProfiles(file: string) {
   const handle = await open(file, "r").catch((cause: NodeJS.ErrnoException) => {
     if (cause.code === "ENOENT" || cause.code === "ENOTDIR") return null;
@@ -48,7 +48,7 @@ function parse(text: string, file: string): Profiles {
     const isRight = Object.entries(profiles).every(([name, each]) => PROFILE_NAME.test(name) && isProfile(each));
     if (isRight && (current === null || typeof current === "string")) return { current, profiles };
   } catch {
-    // Text that is not JSON and JSON of another shape get the same error below.
+    // Text that is not JSON gets the same error, below, as JSON of another shape.
   }
   throw misuse(`${file}: is not a valid profile file; remove it, and add the profiles again: fencepost profile add`);
 }

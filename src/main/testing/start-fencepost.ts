@@ -39,15 +39,15 @@ export interface StackOptions {
   readonly confirmations?: number;
   readonly chainId?: number;
   /**
-   * URL of a PostgreSQL server of your own, with the right to create databases: each stack creates one there, and drops
-   * it.
+   * URL of a PostgreSQL server of your own, with the right to create databases. Each test stack creates a database
+   * there, and drops it at the end.
    */
   readonly databaseUrl?: string;
   /** Pools of signers, each by its index in `signers`: `{ payouts: [0, 1] }`. */
   readonly pools?: Readonly<Record<string, readonly number[]>>;
   /**
-   * Settings of the node by their environment variables; they override those of the stack: `{ FENCEPOST_MAX_FEE_GWEI:
-   * "100" }`.
+   * Settings of the node by their environment variables, such as `{ FENCEPOST_MAX_FEE_GWEI: "100" }`. They override the
+   * defaults of the test stack.
    */
   readonly settings?: Variables;
 }
@@ -65,7 +65,7 @@ export interface Stack {
   readonly strangers: readonly DevAccount[];
   readonly databaseUrl: string;
   readonly chain: ChainInHand;
-  /** Stops the node and starts another one on the same port. `kill`: as if it had crashed. */
+  /** Stops the node and starts another one on the same port. `kill`: true to kill the node as if it had crashed. */
   restartNode(how?: "drain" | "kill"): Promise<void>;
   /** Stops the node and the chain, and drops the database. Safe to call twice. */
   stop(): Promise<void>;
@@ -94,7 +94,7 @@ export async function startFencepost(options: StackOptions = {}): Promise<Stack>
       "the chain of the test",
     );
     const creating = createTestDatabase(databaseUrl);
-    // If either the chain or the database fails to start, the other one is awaited and removed.
+    // If either the chain or the database fails to start, wait for the start of the other one and then remove it.
     undo.add(() => starting.then((chain) => chain.stop(), ignore));
     undo.add(() => creating.then((database) => database.drop(), ignore));
     const [chain, database] = await Promise.all([starting, creating]);
@@ -187,7 +187,7 @@ const DRAIN_MS = 15_000;
 async function startTestNode(variables: Variables) {
   const { child, url } = await startNode("the node of the test", [LAUNCHER], { variables });
   release(child);
-  /** `kill` sends SIGKILL: the node hands nothing over, and the next node recovers from the database. */
+  /** `kill` sends SIGKILL: the node cannot release its lanes, and the next node recovers from the database. */
   const stop = (how: "drain" | "kill") => endChild(child, systemClock, how === "kill" ? [] : [["SIGTERM", DRAIN_MS]]);
   return { url, stop };
 }

@@ -23,7 +23,7 @@ let shared: ReturnType<typeof startShared> | null = null;
 export async function createTestDatabase(serverUrl: string | undefined): Promise<TestDatabase> {
   const { adminUrl, template } =
     serverUrl === undefined ? await sharedServer() : { adminUrl: serverUrl, template: null };
-  // If there is no template database, the node migrates its database when it starts.
+  // A server that the user names has no template database: there, the node creates the schema when it starts.
   const name = `fencepost_testing_${randomBytes(8).toString("hex")}`;
   await asAdmin(adminUrl, `CREATE DATABASE ${name}${template === null ? "" : ` TEMPLATE ${template}`}`);
   return { url: onDatabase(adminUrl, name), drop: () => asAdmin(adminUrl, `DROP DATABASE ${name} WITH (FORCE)`) };
@@ -37,7 +37,7 @@ function sharedServer() {
   return shared;
 }
 
-/** Server parameters without fsync: after a power cut the test is run again. */
+/** Server parameters that disable fsync: nothing is lost, because after a power cut the test is run again. */
 const SETTINGS = { fsync: "off", full_page_writes: "off", max_connections: "400" };
 
 /**
@@ -58,7 +58,7 @@ async function startShared() {
     settings: SETTINGS,
     keepsProcess: false,
   });
-  // On a system without a shell, the next run removes the files instead.
+  // On a system without a shell, the next test run removes the files instead.
   whenThisEnds(REMOVE, String(postgres.pid), directory, postgres.home);
   const template = "fencepost_template";
   await asAdmin(postgres.url, `CREATE DATABASE ${template}`);

@@ -79,7 +79,7 @@ async function ask(argv: readonly string[]) {
   return { ...ended, asked };
 }
 
-/** Only routes of the API are tested: JSON-RPC is for wallets, which have tools of their own. */
+/** Routes to test: all routes of the API except JSON-RPC, which is for wallets. */
 const REACHED = ROUTES.map(({ operationId, path }) => ({ operationId, path })).filter(
   ({ path }) => !path.startsWith("/rpc"),
 );
@@ -92,7 +92,7 @@ describe("CLI commands for every route of the API", () => {
       asked.map(({ route }) => route.operationId),
       stderr,
     ).toContain(operationId);
-    // A batch whose example has a refused item is printed as refused.
+    // The example response of the batch route has a refused item, so the command ends with the exit code for a refusal.
     expect(code, stderr).toBe(operationId === "createTransactions" ? 3 : 0);
   });
 

@@ -13,7 +13,7 @@ const TO = "0x70997970C51812dc3A010C7d01b50e0d17dc79C8";
 const TOKEN = { abi: [{ type: "constructor", inputs: [{ type: "uint256" }] }] };
 
 interface Script extends Omit<CommandWorld, "actions"> {
-  /** The transaction's state at each poll. */
+  /** The transaction's state that the fake node returns at each poll. */
   readonly states?: readonly Partial<Transaction>[];
   readonly failure?: FencepostApiError;
 }

@@ -13,7 +13,7 @@ const open = (n: number, over: Partial<Transaction> = {}): Transaction => ({
   ...over,
 });
 
-/** Runs `watch`. `looks`: the open transactions at each poll. */
+/** Runs the command `watch`. `looks`: the list of open transactions that the fake node returns at each poll. */
 async function watch(argv: readonly string[], looks: readonly (readonly Transaction[])[], world: CommandWorld = {}) {
   let look = -1;
   const client: Partial<FencepostClient> = {

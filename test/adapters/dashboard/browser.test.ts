@@ -444,8 +444,8 @@ describe.skipIf(browserPath === undefined)("the dashboard in a browser", () => {
   it("stays fast with ten thousand lanes and a long table", async () => {
     const { page, node, open } = await visit(browser, { lanes: 10_000 });
     const session = await page.context().newCDPSession(page);
-    // Measure the CPU time of the page's thread, which a busy machine does not change. Painting, which is the browser's
-    // work, is not counted.
+    // Measure the CPU time of the page's thread, which does not depend on the load of the machine. Painting is not
+    // counted, because it is the browser's work.
     await session.send("Performance.enable", { timeDomain: "threadTicks" });
     const spent = async () => {
       const { metrics } = await session.send("Performance.getMetrics");

@@ -25,7 +25,7 @@ const ASKED: readonly (readonly [string, string])[] = [
   ["/keys", "/keys"],
 ];
 
-/** The fixtures of the page must be responses that a real node can give. */
+/** The dashboard tests use fixed responses. These must be responses that a real node can give. */
 describe("the fixture responses of the dashboard tests", () => {
   const scene = night({ now: () => new Date() });
 

@@ -13,7 +13,7 @@ export interface Visit {
 }
 
 interface Staging extends Partial<NightOptions>, DashboardOptions {
-  /** Overrides responses of the staged node; if it returns undefined, the usual test data is used. */
+  /** Function that overrides responses of the fake node; if it returns undefined, the usual test data is used. */
   readonly scene?: Scene;
   readonly context?: BrowserContextOptions;
 }

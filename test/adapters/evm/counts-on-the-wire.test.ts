@@ -1,4 +1,4 @@
-/** Tests the number of requests for fifty lanes that need their transaction counts in the same poll. */
+/** Tests how many requests are sent if fifty lanes need their transaction counts in the same poll. */
 import { describe, expect, it } from "vitest";
 import { ChainContext } from "../../../src/application/chain/chain-context.ts";
 import { OwnedLane } from "../../../src/application/lane/owned-lane.ts";
@@ -45,8 +45,8 @@ async function open(): Promise<EvmBench> {
 }
 
 /**
- * Reads the counts of all lanes. Every lane is new, and its key was used before: each count is read twice, a poll
- * interval apart, on both endpoints.
+ * Reads the transaction counts of all lanes. Every lane is new, and its key was used before. So each count is read
+ * twice, a poll interval apart, on both endpoints.
  */
 async function floorsOf({ chain, clock, telemetry }: EvmBench): Promise<readonly PromiseSettledResult<unknown>[]> {
   const context = new ChainContext(chain, CHAIN_SETTINGS, { clock, telemetry });
@@ -64,7 +64,7 @@ describe("transaction counts of fifty new lanes in one poll", () => {
   it("are read in one request per endpoint, together with one read of the newest block for all lanes", async () => {
     const opened = await open();
     expect(await floorsOf(opened)).toEqual(PROVED);
-    // Reading the count of each lane separately took 51 requests and 200 calls.
+    // For comparison: reading the count of each lane separately took 51 requests and 200 calls.
     for (const server of [opened.server, opened.other]) {
       expect([countingIn(server).length, callsOf(server)]).toEqual([2, 2 * (LANES + 1)]);
     }
@@ -75,7 +75,7 @@ describe("transaction counts of fifty new lanes in one poll", () => {
     const opened = await open();
     opened.other.refuseBatches({ jsonrpc: "2.0", id: null, error: { code: -32_600, message: "batch too large" } }, 30);
     expect(await floorsOf(opened)).toEqual(PROVED);
-    // At first, the endpoint refused one batch with the newest block number and the counts of all lanes. After that,
+    // The endpoint first refused one batch with the newest block number and the counts of all lanes. After that,
     // batches are at most half as large.
     const again = countingIn(opened.other).slice(-3);
     expect(again.map((calls) => calls.length).toSorted((a, b) => b - a)).toEqual([25, 25, 3]);

@@ -1,6 +1,6 @@
 /**
- * Tests the real adapter on two proxies in front of one real chain. The clock is simulated: every five seconds there is
- * a new block, and a request for the newest block.
+ * Tests the real chain adapter with two proxies in front of one real chain. The clock is simulated: every five seconds
+ * there is a new block, and a request for the newest block.
  */
 import { afterEach, describe, expect, it } from "vitest";
 import { createEvmChain } from "../../../src/adapters/evm/chain.ts";

@@ -2,7 +2,7 @@ import type { SubmitAnswer } from "../../../src/domain/chain/answers.ts";
 
 type Case = readonly [client: string, message: string, answer: SubmitAnswer, code?: number];
 
-/** Error messages of nodes with their classes: whole messages as the clients compose them, with details. */
+/** Error messages of nodes, grouped by their meaning: whole messages as node software composes them, with details. */
 export const NODE_ANSWERS: readonly Case[] = [
   // Messages that mean: the node already has the transaction
   ["geth", "already known", "alreadyKnown"],

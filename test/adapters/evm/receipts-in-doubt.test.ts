@@ -9,7 +9,7 @@ const BOTH = [hashOf(1), hashOf(2)];
 const hashesOf = (receipts: readonly ({ readonly txHash: string } | null)[]) => receipts.map((each) => each?.txHash);
 
 /**
- * False block numbers and indexes in a receipt whose block hash is correct. The block with that hash contradicts them.
+ * False block numbers and indexes for a receipt whose block hash is correct. The block with that hash contradicts them.
  */
 const CONTRADICTIONS: readonly (readonly [string, Record<string, unknown>])[] = [
   ["the number of an older block", { blockNumber: "0x1" }],

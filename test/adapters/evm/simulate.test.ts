@@ -11,7 +11,7 @@ const REASON = `0x${REVERT_DATA.withReason}`;
 
 type Refused = readonly [code: number, message: string, data?: unknown];
 
-/** Result of a simulation if the endpoint refuses both forms of the call with this error. */
+/** Runs a simulation for which the endpoint refuses both forms of the call with this error, and returns the result. */
 async function outcomeOf([code, message, data]: Refused, gas?: bigint): Promise<Simulation> {
   const { server, chain } = await bench();
   for (const method of ["eth_estimateGas", "eth_call"]) {

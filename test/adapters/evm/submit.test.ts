@@ -191,7 +191,8 @@ describe("submitting transactions with several endpoints", () => {
   it.each([
     ["with a used nonce", "nonce too low", "nonceConsumed"],
     ["too expensive for the balance", "insufficient funds for gas * price + value", "insufficientFunds"],
-    // The second endpoint did not get the lower nonces, so its "nonce too high" says nothing about the lane.
+    // The second endpoint did not get the lower nonces, so its "nonce too high" does not mean that lower nonces are
+    // missing.
     ["with too high a nonce", "nonce too high", "rejected"],
     ["invalid for an unknown reason", "hmm", "rejected"],
   ])(

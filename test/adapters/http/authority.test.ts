@@ -44,8 +44,8 @@ function reservation(owner: string | null): Reservation {
 }
 
 /**
- * A server whose transactions and reservations all belong to `owner`; calls of other methods are only recorded. It has
- * one API key for each scope, and one without scopes.
+ * Creates a server for which all transactions and reservations belong to `owner`; calls of other API methods are only
+ * recorded. It has one API key for each scope, and one without scopes.
  */
 function world() {
   const state = { owner: null as string | null, asked: [] as string[], refusals: [] as Refusal[] };

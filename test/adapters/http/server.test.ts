@@ -12,7 +12,7 @@ import { deferred } from "../../support/deferred.ts";
 import { httpOptions } from "../../support/http-app.ts";
 import { sampleCompletion, sampleCreated, sampleTxId } from "../../support/scripted-api.ts";
 
-/** Tests behaviour that only a real socket shows. */
+/** Tests behaviour of the HTTP server that only a real socket shows. */
 
 const servers: HttpServer[] = [];
 
@@ -28,8 +28,8 @@ afterEach(async () => {
 });
 
 /**
- * A feed that sends nothing until the wait is aborted; `began` and `cut` resolve when the wait begins and when it is
- * aborted.
+ * A feed of completions that sends nothing until the caller's wait is aborted. `began` and `cut` resolve when the wait
+ * begins and when it is aborted.
  */
 function silentFeed() {
   const began = deferred();
@@ -100,7 +100,7 @@ describe("an HTTP request body", () => {
     socket.write(
       "POST /api/v1/tx HTTP/1.1\r\nhost: a\r\ncontent-type: application/json\r\ncontent-length: 100\r\nexpect: 100-continue\r\n\r\n",
     );
-    // The node has read the request's header and waits for the body.
+    // At this point the node has read the request's header and waits for the body.
     await once(socket, "data");
     socket.end("{");
     await once(socket, "close");

@@ -32,13 +32,13 @@ function setUp(of: { sender?: Partial<HttpPeersOptions>; receiver?: Partial<Http
   receiver.know(rows.rows);
 }
 
-/** An authorization as the sender signs it, with some fields changed before signing. */
+/** An authorization header as the sender signs it, with some fields changed before signing. */
 function signed(changes: Partial<RequestHead> = {}, { route = ROUTE, by = keys.privateKey } = {}): string {
   const head = { from: sender.instanceId, to: own.instanceId, number: 1, heartbeat: sender.counter };
   return signHead(route, { ...head, digest: digestOf(BODY), ...changes }, by);
 }
 
-/** Result of a request: "in", or the kind of refusal that is counted. */
+/** Sends a request. Returns "in" if it was accepted, otherwise the kind of refusal that was counted. */
 async function ask(authorization: string | undefined, { body = BODY, route = ROUTE } = {}): Promise<string> {
   const before = receiver.refusals().length;
   try {

@@ -38,7 +38,7 @@ afterEach(async () => {
   for (const close of closers.reverse()) await close();
 });
 
-/** Result of `create` for one create, if the peer responds with this status, body and headers. */
+/** Forwards one create to a peer that responds with this status, body and headers. Returns the result. */
 async function answering(status: number, body: unknown, headers: Record<string, string> = {}) {
   peer.behave({ kind: "answer", status, body, headers });
   return connect().create(peer.url, ONE, ONCE);
@@ -79,7 +79,7 @@ describe("a request to another node", () => {
     peer.behave({ kind: "answer", status: 200, body: results(anAnswer(aForwarded(1))) });
     const peers = connect();
     for (let n = 0; n < 20; n++) await peers.create(peer.url, ONE, ONCE);
-    // Up to two connections: the first may not be free again yet when the second request is sent.
+    // At most two connections: the first may not be free again when the second request is sent.
     expect(peer.connections()).toBeLessThanOrEqual(2);
   });
 
@@ -204,7 +204,7 @@ describe("the other nodes, as read from the database,", () => {
     expect(peer.requests).toHaveLength(1);
   });
 
-  /** Changes the database rows of the instances at the peer's URL, and returns that URL. */
+  /** Applies `change` to the database rows of the instances at the peer's URL, and returns that URL. */
   function died(change: Parameters<PeerRows["change"]>[1]): string {
     for (const { instanceId } of rows.rows) rows.change(instanceId, change);
     return peer.url;
@@ -247,7 +247,7 @@ describe("a request to another node was certainly not carried out after", () => 
     silent.on("connection", (socket) => closers.push(async () => void socket.destroy()));
     closers.unshift(async () => void silent.close());
     const { port } = silent.address() as AddressInfo;
-    // The server sends no TLS handshake, so no request can be written.
+    // The server sends no TLS handshake, so the node cannot write its request.
     const call = connect({ clock: systemClock }).create(`https://127.0.0.1:${port}`, ONE, ONCE);
     expect((await unreachable(call)).neverSent).toBe(true);
   });

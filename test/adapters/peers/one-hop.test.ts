@@ -21,7 +21,10 @@ import { anInstance } from "../../support/lane-samples.ts";
 import { noSessionLock } from "../../support/no-session-lock.ts";
 import { CHAIN_ID, CHAIN_SETTINGS, NODE_SETTINGS, transfer } from "../../support/world.ts";
 
-/** Tests two nodes behind real servers. For each node, the database names the other one as the lane's owner. */
+/**
+ * Tests two nodes behind real servers that disagree about the owner of a lane: each node reads from its database that
+ * the other one is the owner.
+ */
 
 const SIGNERS = Array.from({ length: 8 }, (_, n) => `0x${(n + 1).toString(16).padStart(40, "d")}` as Address);
 const closers: (() => Promise<unknown>)[] = [];

@@ -34,7 +34,7 @@ interface Counters {
   readonly hot: number;
 }
 
-/** Measures the cost of an ordinary transaction: 10 row versions, none of them history. */
+/** Counts the row versions that an ordinary transaction writes: 10, and none of them in the history table. */
 describe("the row versions that a transaction writes", () => {
   let server: OwnPostgres;
   let tables: ReadonlyMap<string, Counters>;
@@ -75,7 +75,10 @@ describe("the row versions that a transaction writes", () => {
   });
 });
 
-/** Measures one transaction on each of many lanes. Here, every write to a lane row serves only one transaction. */
+/**
+ * Counts the row versions for one transaction on each of many lanes. Here, every write to a lane row serves only one
+ * transaction.
+ */
 describe("the row versions of one transaction on each of many lanes", () => {
   const LANES = 50;
   let server: OwnPostgres;
@@ -91,8 +94,9 @@ describe("the row versions of one transaction on each of many lanes", () => {
     const client = await connectClient(server.url);
     const tables = await waitUntil(() => readCounters(client, LANES), "the server has counted everything");
     await client.end();
-    // Each lane row is updated six times: claimed, aligned, given a nonce, signed, settled, no longer watched. Sending
-    // and mining change no count of the lane.
+    // Each lane row is updated six times: the lane is acquired, its next nonce is set, a nonce is given, the
+    // transaction is signed, it is settled, it is no longer watched for reorgs. Sending and mining change no count of
+    // the lane.
     expect(tables.get("lane")).toMatchObject({ inserted: LANES, updated: LANES * 6 });
     const others = [...tables.values()].filter(({ relname }) => !["lane", "commit_marker"].includes(relname));
     const versions = others.reduce((sum, { inserted, updated }) => sum + inserted + updated, 0);
@@ -135,7 +139,9 @@ async function liveOnMany(databaseUrl: string, lanes: number): Promise<void> {
   await store.close();
 }
 
-/** Runs five batches; each step is done for the whole batch before the next, as on a busy lane. */
+/**
+ * Processes five batches of transactions. Each step is done for all batches before the next step, as on a busy lane.
+ */
 async function live(databaseUrl: string): Promise<void> {
   const store = await openPostgresStore({ databaseUrl, clock: systemClock, leaseDurationMs: 30_000 });
   const fence = await holdLane(store);
@@ -169,7 +175,7 @@ async function live(databaseUrl: string): Promise<void> {
   const endOfWatch = { kind: "unwatch", fence, throughBlock: 100 } as const;
   while ((await commitOne(store, endOfWatch)).status === "unfinished");
   expect((await store.loadLane(fence))?.watched).toEqual([]);
-  // PostgreSQL sessions report their statistics when they end.
+  // Close the store, because PostgreSQL sessions report their statistics when they end.
   await store.close();
 }
 

@@ -4,7 +4,7 @@ import type { Statement } from "../../../src/adapters/postgres/statements/statem
 const FOLDER = new URL("../../../src/adapters/postgres/statements/", import.meta.url);
 
 export interface NamedStatement {
-  /** Name of the exported constant that holds the statement. */
+  /** Name of the exported constant that holds the SQL statement. */
   readonly constant: string;
   readonly statement: Statement<unknown>;
 }

@@ -30,7 +30,7 @@ describe("the completion feed with concurrent writers", () => {
     await subject.close();
   });
 
-  /** Confirms a transaction, with retries as a committer does: a busy error means that nothing was committed. */
+  /** Confirms a transaction. A busy error means that nothing was committed, so the commit is retried. */
   async function confirmPatiently(
     { store, fence }: (typeof writers)[number],
     { intent, attempt }: Mined,
@@ -48,7 +48,7 @@ describe("the completion feed with concurrent writers", () => {
     }
   }
 
-  /** Reads the feed while writers append, and remembers only the last sequence number. */
+  /** Reads the feed while writers append to it, and remembers only the last sequence number, as a consumer does. */
   async function follow(total: number): Promise<readonly { seq: number; txId: string }[]> {
     const seen: { seq: number; txId: string }[] = [];
     while (seen.length < total) {

@@ -31,7 +31,7 @@ afterAll(() => subject.close());
 
 interface Outcome {
   readonly accepted: boolean;
-  /** Everything observable after the statement: refusals, results, and rows. */
+  /** Everything that can be observed after the statement: its error, its result, and the rows in the database. */
   readonly sight: string;
 }
 
@@ -46,7 +46,7 @@ async function ask(by: Client, sql: string, values: readonly unknown[]): Promise
   }
 }
 
-/** Runs a variant of the statement in a database state that is rolled back afterwards. */
+/** Runs a variant of the statement with one condition removed, in a database state that is rolled back afterwards. */
 async function play({ values, answers }: Subject, sql: string, { world, values: other = {} }: Case): Promise<Outcome> {
   await client.query(`BEGIN; ${WORLD}; ${world ?? ""}; SAVEPOINT asked`);
   try {
@@ -64,7 +64,7 @@ async function play({ values, answers }: Subject, sql: string, { world, values: 
   }
 }
 
-/** True if the variant removes a lock. Conditions are tested in one session; testing a lock needs two. */
+/** True if the variant of the statement removes a lock. Conditions are tested in one session; a lock needs two. */
 function isLock({ without }: Mutant): boolean {
   return without.startsWith("FOR NO KEY UPDATE");
 }
@@ -133,8 +133,8 @@ describe("a lane that is taken over while the stale owner waits for its row lock
   afterAll(() => usurper.end());
 
   /**
-   * True if the stale owner is refused after a takeover. With the lock it waits and finds the takeover committed;
-   * without the lock it does not wait.
+   * True if an owner that lost its lane to a takeover is refused. With the lock, its statement waits until the takeover
+   * is committed; without the lock, it does not wait.
    */
   async function overtaken({ values, answers }: Subject, sql: string): Promise<boolean> {
     const stale = await connectClient(subject.url);

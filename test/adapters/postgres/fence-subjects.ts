@@ -1,8 +1,8 @@
 /**
- * Every statement that decides who may write. For each of its conditions there are database states in which that
- * condition decides. The usual state: lanes (1, A), (2, A), (1, B) and (2, B), all owned by instance OWNER under token
- * 3 with cursor 5; instance TWIN is alive as well, GONE is dead. The statements are called for (1, A) and (2, B), or
- * for (1, A) alone.
+ * Every SQL statement that decides who may write. For each condition of a statement there are database states in which
+ * that condition decides. The usual state: lanes (1, A), (2, A), (1, B) and (2, B), all owned by instance OWNER under
+ * token 3 with next nonce 5; instance TWIN is alive as well, GONE is dead. The statements are called for (1, A) and (2,
+ * B), or for (1, A) alone.
  */
 import { CLOSED } from "../../../src/adapters/postgres/session/commit-slots.ts";
 import { markCommit } from "../../../src/adapters/postgres/statements/commit-marker.ts";
@@ -25,7 +25,7 @@ export interface Case {
   readonly name: string;
   /** SQL that changes the usual database state for this case. */
   readonly world?: string;
-  /** Parameters that differ from the usual ones in this case, by their number. */
+  /** Parameters of the statement that differ from the usual ones in this case, by parameter number. */
   readonly values?: Readonly<Record<number, unknown>>;
 }
 
@@ -33,13 +33,13 @@ export interface Subject {
   readonly statement: Pick<Statement<unknown>, "name" | "sql">;
   readonly values: readonly unknown[];
   /**
-   * Number of rows that the statement returns if it accepts. Rows about an instance that is not `alive` are not
-   * counted.
+   * Number of rows that the statement returns if it accepts the writer. Rows about an instance that is not `alive` are
+   * not counted.
    */
   readonly answers: number;
   readonly accepts: readonly Case[];
   readonly refuses: readonly Case[];
-  /** Conditions of the statement that are not part of the fence, and why. */
+  /** Conditions of the statement that do not decide who may write, and why they are there. */
   readonly beside?: readonly (readonly [condition: RegExp, why: string])[];
 }
 
@@ -59,7 +59,7 @@ export const WORLD = `
 export const TAKEOVER = `UPDATE fencepost.lane SET owner_instance = '${TWIN}', token = token + 1`;
 export const HANDED_BACK = `UPDATE fencepost.lane SET owner_instance = '${OWNER}', token = 3, next_nonce = 5`;
 
-/** Statements on the same tables that are not part of the fence, and why. */
+/** Statements on the same tables that do not decide who may write, and why. */
 export const NO_FENCES: Readonly<Record<string, string>> = {
   "insert-pool-choices": "behind the locks of its lanes; require_still: test/adapters/postgres/pool-race.test.ts",
   "announce-instance": "what an instance says of itself; nothing is decided by it",
@@ -86,7 +86,7 @@ export const NO_FENCES: Readonly<Record<string, string>> = {
     "of lanes that its own transaction has locked and compared: what policies limit is never committed unread",
 };
 
-/** SQL that summarises everything that a statement may have changed, in one line. */
+/** SQL that shows everything that a statement may have changed, in one line of text. */
 export const SIGHT = `
   SELECT (SELECT string_agg(concat_ws(' ', chain_id, left(signer, 3), right(owner_instance::text, 1), token, next_nonce), ', '
                             ORDER BY chain_id, signer) FROM fencepost.lane) || ' | ' ||
@@ -123,7 +123,7 @@ const AS_LEFT: readonly Case[] = [
   { name: "a lane under another policy document", world: lane(`policy_stamp = '${UNKNOWN}'`) },
 ];
 
-/** Two terms as parameter columns: chain, signer, instance, token. */
+/** Ownership of two lanes, as columns of parameters: chain, signer, instance, token. */
 const TERMS = [
   [1, 2],
   [A, B],
@@ -147,7 +147,7 @@ const CLAIMS: readonly Case[] = [
   { name: "lanes of the dead", world: `UPDATE fencepost.lane SET owner_instance = '${GONE}'` },
 ];
 
-/** SQL for an advisory lock that is held by the session under test, and released at its ROLLBACK. */
+/** SQL that takes an advisory lock in the tested session; a ROLLBACK releases it. */
 const CLASS = "'fencepost.node_instance'::regclass::oid::integer";
 const LOCKED = `SELECT pg_advisory_xact_lock(${CLASS}, 7)`;
 const PUBLISHED = instance(OWNER, "session_lock = 7");
@@ -164,7 +164,7 @@ const OTHER_SESSIONS: Subject["beside"] = [
   [/^l\.database/, "takes another database: session-lock.test.ts"],
 ];
 
-/** Which of the dead instances leave a notice, and with how many lanes. */
+/** Cases that show which dead instances leave a notice, and with how many lanes. */
 const VANISHED: readonly Case[] = [
   {
     name: "an owner of some lanes among others",

@@ -2,7 +2,7 @@ import type { Client } from "pg";
 import type { Statement } from "../../../src/adapters/postgres/statements/statement.ts";
 import { mutantsOf } from "../../support/sql-mutants.ts";
 
-/** Statements to test, and database states in which their conditions decide. */
+/** SQL statements to test, and database states in which their conditions make a difference. */
 export interface Topic {
   /** SQL that creates the usual database state. */
   readonly world: string;
@@ -14,11 +14,14 @@ export interface Topic {
   }[];
   /** SQL that reads everything that a statement may have changed. */
   readonly left: string;
-  /** Conditions that decide nothing, and why the statement has them. */
+  /** Conditions that change no result, and why the statement still has them. */
   readonly beside?: Readonly<Record<string, string>>;
 }
 
-/** Result and effects of one variant of a statement, in a database state that is rolled back afterwards. */
+/**
+ * Runs one variant of a statement in a database state that is rolled back afterwards. Returns its result and its
+ * effects.
+ */
 export async function sight(
   client: Client,
   { world, left }: Topic,
@@ -36,7 +39,10 @@ export async function sight(
   }
 }
 
-/** Conditions that can be removed, one at a time, without changing the result in any state. */
+/**
+ * Finds conditions of the statements that make no difference: without the condition, the result is the same in every
+ * state.
+ */
 export async function idleConditions(client: Client, topic: Topic): Promise<readonly string[]> {
   const idle = new Map<string, boolean>();
   for (const { statement, values } of topic.subjects) {

@@ -19,7 +19,7 @@ async function withOneSent() {
 
 type Commit = WorldNode["store"]["commit"];
 
-/** Replaces the commit of the next reprice by the one that `divert` returns. */
+/** Lets `divert` replace the store's commit for the next reprice. */
 function divertReprice({ store }: WorldNode, divert: (commit: Commit) => Commit): void {
   const commit = store.commit.bind(store);
   store.commit = (writes) => {
@@ -53,7 +53,8 @@ function commitLate(owner: WorldNode, afterMs: number): void {
   divertReprice(owner, (commit) => async (writes) => {
     void owner.node.close();
     const landing = world.clock.sleep(afterMs).then(() => commit(writes));
-    // As in PostgreSQL, the lane's row stays locked until that commit has ended, so releasing the lane waits for it.
+    // As in PostgreSQL, the lane's row stays locked until the commit of the reprice has ended, so the release of the
+    // lane waits for it.
     store.releaseLane = (fence) => landing.then(() => release(fence));
     store.retireInstance = (instanceId) => landing.then(() => retire(instanceId));
     await world.clock.sleep(20);
@@ -120,7 +121,7 @@ describe("an action that commits while its lane is handed over", () => {
   );
 });
 
-describe("an action with an unconfirmed commit when its lane is released", () => {
+describe("an action whose commit is unconfirmed when its lane is released", () => {
   async function inDoubt(options: WorldOptions = {}) {
     world = new World(options);
     ops = new OperatedWorld(world);
@@ -139,7 +140,7 @@ describe("an action with an unconfirmed commit when its lane is released", () =>
 
   it.each(["worker-queue", "basic"] as const)(
     // protects [Operators] src/application/lane/between-owners.ts, src/application/operations/transaction-actions.ts, src/application/operations/lane-actions.ts
-    "has an unknown outcome without a next owner, in %s mode, because it may still commit",
+    "has an unknown outcome if there is no next owner (%s mode), because it may still commit",
     async (mode) => {
       const { owner, txId } = await inDoubt({ node: { mode } });
       const answer = await ops.act(owner, "reprice", { txId }).catch((error: unknown) => error);
@@ -171,7 +172,7 @@ describe("an action with an unconfirmed commit when its lane is released", () =>
 
 describe("the id of a forwarded action", () => {
   // protects [Operators] src/application/operations/transaction-actions.ts
-  it("makes a repeat the same action; without an id, as older nodes send it, each request is a separate action", async () => {
+  it("makes a repeat count as the same action; requests of older nodes have no id, so each is a separate action", async () => {
     const { owner, txId } = await withOneSent();
     const decisionId = "01890000-0000-7000-8000-000000000001";
     expect(await forward(owner, txId, { decisionId })).toEqual({ answer: null });

@@ -18,7 +18,7 @@ function actionRequest(action: "suspend" | "resume") {
 }
 
 describe("concurrent actions on one lane", () => {
-  it("leave the state of the last one: a suspended lane broadcasts nothing", async () => {
+  it("leave the lane as the last one sets it: a suspended lane broadcasts nothing", async () => {
     const entry = await startKnown();
     const { api } = entry.node;
     await world.settle(api.actOnLane(actionRequest("suspend")));
@@ -30,7 +30,7 @@ describe("concurrent actions on one lane", () => {
     expect(world.chain.witness).toHaveLength(sent);
   });
 
-  it("that the database did not commit leave the lane unchanged", async () => {
+  it("leave the lane unchanged if the database did not commit them", async () => {
     const entry = await startKnown();
     const { api } = entry.node;
     entry.store.failNextCommit("unavailable");
@@ -46,7 +46,7 @@ describe("concurrent actions on one lane", () => {
 
 describe("a lane action whose commit got no response", () => {
   // protects [Operators] src/application/lane/between-owners.ts, src/application/operations/transaction-actions.ts, src/application/operations/lane-actions.ts
-  it.each(["suspend", "resume", "realign"] as const)("(%s) has an unknown outcome", async (action) => {
+  it.each(["suspend", "resume", "realign"] as const)("has an unknown outcome (%s)", async (action) => {
     const entry = await startKnown();
     entry.store.failNextCommit("unknown-committed");
     const asked = entry.node.api.actOnLane({ ...actionRequest("suspend"), action });
@@ -56,7 +56,7 @@ describe("a lane action whose commit got no response", () => {
 
 describe("an action on a transaction", () => {
   // protects [Operators] src/application/operations/transaction-actions.ts
-  it("whose commit got no response is reported as done, even if the transaction is final by the next read", async () => {
+  it("is reported as done if its commit got no response, even if the transaction is final by the next read", async () => {
     const entry = await startKnown();
     const operated = new OperatedWorld(world);
     world.holdBlocks();
@@ -80,7 +80,7 @@ describe("an action on a transaction", () => {
   });
 });
 
-describe("a nonce hole that an operator fills", () => {
+describe("a nonce gap that an operator fills", () => {
   it("is filled once even if the decision was stored late; the transaction above keeps its payload", async () => {
     const entry = await startKnown({ expiredReservations: "hole" });
     const operated = new OperatedWorld(world);

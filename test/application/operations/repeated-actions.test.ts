@@ -59,7 +59,7 @@ describe("an action with an idempotency key", () => {
     ["resolve", { action: "CANCEL" }, ["initial", "cancel"]],
     ["resolve", { action: "NOOP" }, ["initial"]],
     // protects [Operators] src/application/operations/operation.ts, src/application/operations/transaction-actions.ts, src/application/operations/lane-actions.ts
-  ] as const)("(%s with %j) is performed once, however often it is sent", async (action, request, kinds) => {
+  ] as const)("is performed once, however often it is sent (%s with %j)", async (action, request, kinds) => {
     const { node, txId } = await withOneSent();
     const first = await give(node, txId, { action, request });
     const again = await give(node, txId, { action, request });
@@ -71,7 +71,7 @@ describe("an action with an idempotency key", () => {
   });
 
   // protects [Operators] src/application/operations/transaction-actions.ts, src/application/detours/another-attempt.ts, src/application/detours/change-payload.ts
-  it("in two steps is completed once: another attempt is signed, and the transaction is marked as STUCK", async () => {
+  it("is completed once if it has two parts: another attempt is signed, and the transaction is marked as STUCK", async () => {
     const { node, txId } = await withOneSent();
     const request = JSON.parse(`{"action":"REPLACE","then":"stuck"}`);
     for (let n = 0; n < 2; n++) {
@@ -81,7 +81,7 @@ describe("an action with an idempotency key", () => {
   });
 
   // protects [Operators] src/application/operations/operation.ts, src/application/operations/transaction-actions.ts, src/application/operations/lane-actions.ts
-  it("sent three times at once is performed once, and each response has the transaction", async () => {
+  it("is performed once if it is sent three times at once, and each response has the transaction", async () => {
     const { node, txId } = await withOneSent();
     const given = () => give(node, txId, { action: "reprice" });
     const answers = await Promise.all([given(), given(), given()]);
@@ -98,7 +98,7 @@ describe("an action with an idempotency key", () => {
     await expect(give(node, txId, { key: "key-2" })).rejects.toMatchObject({ code: "CONFLICT" });
   });
 
-  it("with its fields in another order counts as the same action", async () => {
+  it("counts as the same action if its fields are in another order", async () => {
     const { node, txId } = await withOneSent();
     const actionRequest = { action: "cancel", txId, actor: "operator:ops", idempotencyKey: "k" } as const;
     await world.settle(node.node.api.act({ ...actionRequest, request: { reason: "r", audit: { a: 1, b: 2 } } }));
@@ -112,7 +112,7 @@ describe("an action with an idempotency key", () => {
     ["another fee", "cancel", { maxFeePerGas: "90000000000" }],
     ["another action", "resubmit", {}],
     // protects [Operators] src/application/operations/operation.ts, src/application/operations/lane-actions.ts
-  ] as const)("repeated with %s is refused, and nothing is done", async (_, action, request) => {
+  ] as const)("is refused, and nothing is done, if it is repeated with %s", async (_, action, request) => {
     const { node, txId } = await withOneSent();
     await give(node, txId);
     await expect(give(node, txId, { action, request })).rejects.toMatchObject({ ...REUSED, extras: { txId } });
@@ -121,7 +121,7 @@ describe("an action with an idempotency key", () => {
   });
 
   // protects [Operators] src/application/operations/operation.ts, src/application/operations/lane-actions.ts
-  it("sent twice at once with different content is performed for one, and the other is refused", async () => {
+  it("is performed for one of two concurrent requests with different content, and the other is refused", async () => {
     const { node, txId } = await withOneSent();
     const both = await Promise.allSettled([
       give(node, txId, { action: "reprice" }),
@@ -132,7 +132,7 @@ describe("an action with an idempotency key", () => {
     expect(ops.kinds(txId)).toEqual(["initial", "reprice"]);
   });
 
-  it("that was refused does not use up the key: corrected, it is performed under the same key", async () => {
+  it("does not use up the key if it was refused: after a correction it is performed under the same key", async () => {
     const { node, txId } = await withOneSent();
     const cheap = give(node, txId, { action: "reprice", request: { maxFeePerGas: "1" } });
     await expect(cheap).rejects.toMatchObject({ code: "INVALID_REQUEST" });
@@ -140,7 +140,7 @@ describe("an action with an idempotency key", () => {
     expect(ops.kinds(txId)).toEqual(["initial", "reprice"]);
   });
 
-  it("is bound to its transaction: the same key may be used for another transaction", async () => {
+  it("has a key that applies to one transaction: the same key may be used for another transaction", async () => {
     const { node, txId } = await withOneSent();
     const other = await ops.sent(node);
     await give(node, txId);
@@ -164,7 +164,7 @@ describe("an action with an idempotency key", () => {
   );
 
   // protects [Operators] src/application/operations/transaction-actions.ts, src/application/detours/another-attempt.ts, src/application/detours/change-payload.ts
-  it("that changes nothing, because a cancel exists, stores its key too: other content under that key is refused", async () => {
+  it("stores its key even if it changes nothing because a cancel exists: other content under that key is refused", async () => {
     const { node, txId } = await withOneSent();
     await give(node, txId, { key: "first" });
     await give(node, txId, { key: "second" });
@@ -175,7 +175,7 @@ describe("an action with an idempotency key", () => {
     expect(ops.kinds(txId)).toEqual(["initial", "cancel", "cancel"]);
   });
 
-  it("on a transaction that waits to be signed is performed once", async () => {
+  it("is performed once on a transaction that waits to be signed", async () => {
     const { node } = await withOneSent();
     await ops.lane(node, "suspend");
     const txId = await ops.create(node);
@@ -186,7 +186,7 @@ describe("an action with an idempotency key", () => {
   });
 });
 
-describe("an action with an idempotency key to fill a nonce hole", () => {
+describe("an action with an idempotency key that fills a nonce gap", () => {
   // protects [Operators] src/application/operations/transaction-actions.ts, src/application/detours/another-attempt.ts, src/application/detours/change-payload.ts
   it("is performed once, even if sent twice at once; the transaction above keeps its payload", async () => {
     world = new World({ settings: { expiredReservations: "hole" } });
@@ -211,7 +211,7 @@ describe("an action with an idempotency key to fill a nonce hole", () => {
 describe("an action with an idempotency key whose response is lost", () => {
   it.each(["unknown-committed", "unknown-lost", "unavailable"] as const)(
     // protects [Operators] src/application/operations/operation.ts, src/application/operations/transaction-actions.ts, src/application/operations/lane-actions.ts
-    "because its commit is %s is performed once by its repeats",
+    "is performed once by its repeats if its commit is %s",
     async (fault) => {
       const { node, txId } = await withOneSent();
       const commit = node.store.commit.bind(node.store);
@@ -231,7 +231,7 @@ describe("an action with an idempotency key whose response is lost", () => {
   );
 
   // protects [Operators] src/application/operations/operation.ts, src/application/operations/transaction-actions.ts, src/application/operations/lane-actions.ts
-  it("between the nodes is found by its repeat at either node", async () => {
+  it("is found by its repeat at either node if the response was lost between the nodes", async () => {
     const { owner, other, txId } = await withOneSentOfTwo();
     world.network.inject("lostReply");
     await expect(give(other, txId)).rejects.toMatchObject({ extras: { outcome: "unknown" } });
@@ -244,7 +244,7 @@ describe("an action with an idempotency key whose response is lost", () => {
   });
 
   // protects [Operators] src/application/operations/operation.ts, src/application/operations/transaction-actions.ts, src/application/operations/lane-actions.ts
-  it("because the owner crashed is found by the next owner, and nothing is signed again", async () => {
+  it("is found by the next owner if the owner crashed, and nothing is signed again", async () => {
     const { owner, other, txId } = await withOneSentOfTwo();
     await give(owner, txId, { action: "reprice" });
     const signed = ops.kinds(txId).length;
@@ -265,7 +265,7 @@ describe("an action with an idempotency key whose response is lost", () => {
   });
 
   // protects [Operators] src/application/operations/operations.ts
-  it("is sent in a form that older releases refuse, because they would not store the key", async () => {
+  it("is sent to other nodes in a form that older releases refuse, because they would not store the key", async () => {
     const { owner, other, txId } = await withOneSentOfTwo();
     const receive = owner.node.actions.receive.bind(owner.node.actions);
     const forwarded: string[] = [];
@@ -280,7 +280,7 @@ describe("an action with an idempotency key whose response is lost", () => {
 });
 
 describe("a lane action with an idempotency key", () => {
-  it("is performed once, with or without its chain id, and refused with other content", async () => {
+  it("is performed once, whether or not it names the chain id, and is refused with other content", async () => {
     const { node } = await withOneSent();
     await giveLane(node, "suspend");
     await ops.lane(node, "resume");
@@ -293,7 +293,7 @@ describe("a lane action with an idempotency key", () => {
     await expect(giveLane(node, "suspend", { reason: "another" })).rejects.toMatchObject(REUSED);
   });
 
-  it("sent twice at once with different content is performed for one, and the other is refused", async () => {
+  it("is performed for one of two concurrent requests with different content, and the other is refused", async () => {
     const { node } = await withOneSent();
     const both = await Promise.allSettled([
       giveLane(node, "suspend"),
@@ -304,7 +304,7 @@ describe("a lane action with an idempotency key", () => {
   });
 
   it.each(["suspend", "realign"] as const)(
-    "(%s) whose commit got no response is found by its repeat",
+    "is found by its repeat if its commit got no response (%s)",
     async (action) => {
       const { owner, other } = await withOneSentOfTwo();
       owner.store.failNextCommit("unknown-committed");
@@ -334,7 +334,7 @@ describe("an action without an idempotency key", () => {
     ["reprice", { maxFeePerGas: "90000000000", maxPriorityFeePerGas: "9000000000" }, "reprice"],
     ["reprice", { gasPrice: "90000000000" }, "reprice"],
     // protects [Operators] src/application/detours/change-payload.ts
-  ] as const)("(%s with %j), when repeated, signs nothing and pays nothing", async (action, request, kind) => {
+  ] as const)("signs nothing and pays nothing when it is repeated (%s with %j)", async (action, request, kind) => {
     const { node, txId } = await withOneSent();
     const { paid, newest, kinds } = await repeat(node, txId, action, request);
     expect(kinds).toEqual(["initial", kind]);
@@ -342,7 +342,7 @@ describe("an action without an idempotency key", () => {
   });
 
   // protects [Operators] src/application/detours/change-payload.ts
-  it("whose response was lost, when repeated at any node, signs nothing and pays nothing", async () => {
+  it("signs nothing and pays nothing when it is repeated at any node because its response was lost", async () => {
     const { owner, other, txId } = await withOneSentOfTwo();
     world.network.inject("lostReply");
     await expect(ops.act(other, "cancel", { txId })).rejects.toMatchObject({ extras: { outcome: "unknown" } });
@@ -361,14 +361,17 @@ describe("an action without an idempotency key", () => {
     ["replace", { payload: { to: TO, value: "2", gas: 21_000 } }, { payload: { to: TO, value: "2", gas: 30_000 } }],
     ["replace", { payload: { to: TO, value: "2" } }, { payload: { to: TO, value: "2", maxFeePerGas: "90000000000" } }],
     // protects [Operators] src/application/detours/change-payload.ts
-  ] as const)("(%s with %j and then %j) is not a repeat, and is signed", async (action, first, second) => {
-    const { node, txId } = await withOneSent();
-    await ops.act(node, action, { txId, request: first });
-    await ops.act(node, action, { txId, request: second });
-    expect(ops.kinds(txId)).toHaveLength(3);
-  });
+  ] as const)(
+    "is not a repeat, and is signed, if it asks for something else or for higher fees (%s with %j and then %j)",
+    async (action, first, second) => {
+      const { node, txId } = await withOneSent();
+      await ops.act(node, action, { txId, request: first });
+      await ops.act(node, action, { txId, request: second });
+      expect(ops.kinds(txId)).toHaveLength(3);
+    },
+  );
 
-  it("(cancel) is not a repeat of a cancel that was replaced meanwhile, and is signed", async () => {
+  it("is not a repeat, and is signed, if it is a cancel and the earlier cancel was replaced meanwhile", async () => {
     const { node, txId } = await withOneSent();
     await ops.act(node, "cancel", { txId });
     await ops.act(node, "replace", { txId, request: { payload: { to: TO, value: "2" } } });
@@ -377,7 +380,7 @@ describe("an action without an idempotency key", () => {
   });
 
   // protects [Operators] src/application/detours/change-payload.ts
-  it("(cancel) is not a repeat if the transaction was STUCK in the meantime, and is signed", async () => {
+  it("is not a repeat, and is signed, if it is a cancel and the transaction was STUCK in the meantime", async () => {
     const { node, txId } = await withOneSent();
     await ops.act(node, "cancel", { txId });
     await ops.act(node, "resolve", { txId, request: JSON.parse(`{"action":"NOOP","then":"stuck"}`) });
@@ -386,7 +389,7 @@ describe("an action without an idempotency key", () => {
     expect(ops.kinds(txId)).toEqual(["initial", "cancel", "cancel"]);
   });
 
-  it("(reprice) with exactly the first attempt's fees is not a repeat, and is refused as too low", async () => {
+  it("is not a repeat, and is refused as too low, if it is a reprice with exactly the first attempt's fees", async () => {
     const { node, txId } = await withOneSent();
     const fees = { maxFeePerGas: "20000000000", maxPriorityFeePerGas: "1000000000" };
     await expect(ops.act(node, "reprice", { txId, request: fees })).rejects.toMatchObject({ code: "INVALID_REQUEST" });

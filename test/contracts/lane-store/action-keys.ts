@@ -74,7 +74,7 @@ export function actionKeysContract(context: LaneStoreContext): void {
     expect(await apply(context.store, other.fence, [decide(other.txId, actionKey(other.txId))])).toEqual(["applied"]);
   });
 
-  it("no idempotency key is stored for a state change that was not applied, or under an ended term", async () => {
+  it("no idempotency key is stored for a state change that was not applied, or if the lane's ownership has ended", async () => {
     const { fence, txId } = await tracked();
     const elsewhere = step(txId, AT.broadcast, "decide", {
       decision: { actor: "operator:ops", audit: null, actionKey: actionKey(txId) },
@@ -108,7 +108,7 @@ export function actionKeysContract(context: LaneStoreContext): void {
   });
 
   // protects [Operators] src/domain/ledger/draft.ts, src/domain/ledger/move.ts, src/domain/ledger/bind.ts, src/domain/ledger/standing.ts, src/domain/ledger/settle-intake.ts
-  it("a lane is suspended, resumed or realigned once per idempotency key", async () => {
+  it("a lane is suspended, resumed or realigned with the chain only once per idempotency key", async () => {
     const { fence } = await tracked();
     const { store } = context;
     const decided = (action: string, key: string) => ({

@@ -72,7 +72,7 @@ describe("the price of a replacement requested without a price", () => {
     expect(actionPrice(input(legacy(100n)), limits)).toEqual({ verdict: "tooDear", least: 110n });
   });
 
-  it("above the automatic limit is refused if the market is lower, even if the request is repeated", () => {
+  it("is refused above the automatic limit if the market is lower, even if the request is repeated", () => {
     const limits = { relative: 400n, absolute: 10_000n };
     expect(actionPrice(input(dynamic(400n, 5n)), limits)).toEqual({ verdict: "tooDear", least: 440n });
     expect(offered(input(dynamic(360n, 5n)), limits)).toEqual(dynamic(396n, 6n));
@@ -87,7 +87,7 @@ describe("a market base fee above the automatic limit", () => {
     ["as much", [7n, 300n]],
     ["half of it", [7n, 150n]],
     ["more", [7n, 900n]],
-  ])("is trusted if the newest block had %s", (_, seenBaseFees) => {
+  ])("is trusted if the base fee of the newest block was %s", (_, seenBaseFees) => {
     expect(offered(input(dynamic(14n, 1n), { market: dear, seenBaseFees }), limits)).toEqual(dynamic(605n, 5n));
     expect(offered(input(legacy(14n), { market: dear, seenBaseFees }), limits)).toEqual(legacy(330n));
   });
@@ -113,7 +113,7 @@ describe("a market base fee above the automatic limit", () => {
   });
 
   // protects [Sent again, priced again, stuck] src/domain/fees/action-price.ts, src/application/detours/reprice.ts
-  it("raises neither the tip, which no block confirms, nor the price of a second request", () => {
+  it("raises neither the tip, which no block confirms, nor the price of a repeated request", () => {
     const greedy = { ...dear, priorityFees: [HIGH] };
     const seenBaseFees = [300n];
     expect(offered(input(dynamic(14n, 1n), { market: greedy, seenBaseFees }), limits)).toEqual(dynamic(670n, 70n));
@@ -123,7 +123,7 @@ describe("a market base fee above the automatic limit", () => {
     });
   });
 
-  it("allows the replacement of an offer that is already near that base fee", () => {
+  it("allows a replacement if the current offer is already near that base fee", () => {
     const seenBaseFees = [300n];
     const market = { ...dear, gasPrice: 0n };
     expect(offered(input(legacy(304n), { market, seenBaseFees }), limits)).toEqual(legacy(335n));
@@ -157,7 +157,7 @@ describe("a gas oracle's price", () => {
     expect(offered(input(dynamic(14n, 1n), { market: advising(cap, isFixed) }), limits)).toEqual(fees);
   });
 
-  it("from the operator's own oracle is used if the market is not confirmed", () => {
+  it("is used without a confirmed market if the oracle is the operator's own", () => {
     const market = { ...advising(500n, true), baseFees: [9_000n] };
     expect(offered(input(dynamic(14n, 1n), { market }), limits)).toEqual(dynamic(500n, 5n));
   });

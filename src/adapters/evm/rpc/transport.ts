@@ -249,8 +249,7 @@ function openLine(options: Options, limits: Limits, deliver: (groups: readonly G
       new Promise<readonly RpcReply[]>((settle) => {
         waiting.push({ calls, bytes: calls.reduce((sum, call) => sum + call.json.length, 0), settle });
         flow.add(clock.monotonicMs(), calls.length);
-        // The first call of a tick schedules the flush. A call that fills the waiting request causes it to be sent at
-        // once.
+        // The first call of a tick schedules the flush. A call that fills the waiting request makes it leave at once.
         const fillsUp = cancelTimer !== null && fill().isFull;
         if (waiting.length === 1 || fillsUp) queueMicrotask(flush);
       }),

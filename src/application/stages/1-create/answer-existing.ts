@@ -32,7 +32,7 @@ import type { QueueShare } from "../../lane/queue-shares.ts";
 
 export type Result = Created | FencepostError;
 
-/** One create that the stage is processing; `result` is null until there is one. */
+/** One create that is being processed; `result` is null until its result is known. */
 export interface Item {
   readonly intent: Intent;
   result: Result | null;
@@ -82,8 +82,8 @@ function reusedRequestId({ txId, requestId }: Pick<ExistingTransaction, "txId" |
 
 /**
  * Answers creates that were refused because they name a nonce other than the next one. If a transaction with the same
- * payload has that nonce, the create is its repeat. Stage 2 decided the refusal under the lane's lock, and the
- * transaction of a nonce does not change afterwards.
+ * payload already has that nonce, the create is a repeat of it. Stage 2 decided the refusal under the lane's lock, and
+ * later nothing changes which transaction has a nonce.
  */
 export async function answerHeldNonces(
   { store }: { readonly store: Pick<QueryStore, "transactionAt"> },
@@ -106,18 +106,20 @@ type Found = ReadonlyMap<string, Owner>;
 
 interface Round {
   readonly asked: Map<LaneKey, { readonly lane: Lane; readonly ids: Set<string> }>;
-  /** Number of requested ids in the round, repeats included. */
+  /** Number of request ids to look up in this round, repeats included. */
   size: number;
   readonly found: Promise<ReadonlyMap<LaneKey, Found>>;
 }
 
 /**
- * Minimum interval between rounds: a query costs the database a transaction, whether it is for one create or a hundred.
+ * Minimum interval between two shared queries: each costs the database a transaction, whether it is for one create or a
+ * hundred.
  */
 const ROUND_EVERY_MS = 10;
 const ROUNDS_IN_RESERVE = 4;
 /**
- * Ids per second above which requests are gathered into rounds; below, the database has capacity for separate queries.
+ * Number of ids per second above which look-ups are collected into shared queries. Below it, the database has capacity
+ * for separate ones.
  */
 const IDS_TO_GATHER = 850;
 /** Maximum number of simultaneous rounds: more than one, so that a round that hangs does not delay the next. */
@@ -136,7 +138,10 @@ export class RequestIds {
   private readonly flow = new Flow(IDS_TO_GATHER);
   private readonly pace = new Departures(ROUND_EVERY_MS, ROUNDS_IN_RESERVE, this.flow);
   private readonly running = new Set<Promise<unknown>>();
-  /** The last unanswered query about each lane: all creates of the lane share its answer and continue together. */
+  /**
+   * For each lane, its last query that is not answered yet: all creates of the lane share the answer and continue
+   * together.
+   */
   private readonly asking = new Map<LaneKey, { readonly round: Round; readonly answer: Promise<Found> }>();
   private next: Round | null = null;
 
@@ -173,7 +178,9 @@ export class RequestIds {
     return question;
   }
 
-  /** Keeps the creates of one lane in order: of two simultaneous rounds, the later may be answered first. */
+  /**
+   * Keeps the creates of one lane in order: if two queries run at the same time, the later one may be answered first.
+   */
   private async inTurn(key: LaneKey, { found }: Round, before: Promise<Found> | undefined) {
     await before?.catch(() => undefined);
     return (await found).get(key) ?? NOTHING;
@@ -233,7 +240,7 @@ export function unstorable(): FencepostError {
   return new FencepostError("INVALID_REQUEST", "the database cannot store this request; the node's log says why");
 }
 
-/** A create that asks for a place in the lane's queue. */
+/** A create that needs a place in the lane's queue. */
 export interface Entering {
   readonly intent: Intent;
   /** Share of the queue that the create's key may fill; null for all of it. */
@@ -246,7 +253,7 @@ interface SharePorts {
   readonly admission: { readonly perLane: number };
 }
 
-/** Creates that took places in their keys' shares of the queue. */
+/** Result of giving creates places in the lane's queue, within the shares of their API keys. */
 interface Share<I> {
   /** Creates that were refused because their key's share is full. */
   readonly refused: readonly I[];

@@ -27,7 +27,7 @@ import {
 } from "../../requests/normalise.ts";
 import type { Entering, Item, Result } from "./answer-existing.ts";
 
-/** A create as requested; it has a `txId` if another node received it first. */
+/** A create as requested. It has a `txId` if another node received the request and forwarded it. */
 export interface AskedCreate extends Naming {
   readonly request: CreateRequest;
   /** Queue share of the caller's API key, if another node forwarded the create: only that node knows the key. */
@@ -46,12 +46,12 @@ export interface CreateItem extends Item, Entering {
 
 interface PoolRequest {
   readonly asked: PoolAsked;
-  /** Lanes of the pool to choose from; empty if the request already has its answer and needs no lane. */
+  /** Lanes of the pool that may be chosen; empty if the request is already answered and needs no lane. */
   lanes: readonly Lane[];
   readonly tried: Set<Address>;
 }
 
-/** Placeholder address until a signer of the pool is chosen. */
+/** Placeholder for the signer's address, until a signer of the pool is chosen. */
 const NOBODY = `0x${"0".repeat(40)}` as Address;
 
 export function parseCreate(ports: NormalisePorts, asked: AskedCreate, inlet: Inlet): CreateItem | FencepostError {

@@ -222,8 +222,8 @@ async function enqueue(ports: CreatePorts, items: readonly CreateItem[]) {
 }
 
 /**
- * The owner's half of the stage, for creates of one lane. `repeat`: another node may already have made them without an
- * answer, so they are first looked up by their ids.
+ * The part of this stage that runs on the lane's owner, for creates of one lane. `repeat`: another node may already
+ * have made these creates without answering, so they are first looked up by their ids.
  */
 async function createOnLane(ports: CreatePorts, entering: readonly Entering[], repeat: boolean) {
   const { lanes, admission } = ports;
@@ -263,7 +263,7 @@ function admit(admission: Admission, lane: OwnedLane, items: readonly LaneItem[]
   return items.slice(0, room);
 }
 
-/** Answers creates that were already made by an earlier send, and returns the others. */
+/** Answers creates that an earlier send of the same request already made, and returns the others. */
 async function answerMade(ports: CreatePorts, items: readonly LaneItem[]) {
   const found = await Promise.all(items.map(({ intent }) => ports.store.transaction(intent.txId)));
   items.forEach((item, at) => {
@@ -344,7 +344,7 @@ function answer(result: AllocateResult, intent: Intent) {
     case "created":
       return createdAs(intent, { nonce: result.nonce, state: "ALLOCATED" });
     case "duplicate":
-      // The existing transaction has this intent's id: an earlier send of this same request created it.
+      // The existing transaction has the id of this intent, so an earlier send of the same request created it.
       if (result.existing.txId === intent.txId) return createdAs(intent, result.existing);
       return answerWith(result.existing, intent, result.samePayload);
     case "spent":

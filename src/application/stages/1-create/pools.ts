@@ -54,7 +54,10 @@ interface AskedId extends AskedOfPool {
   readonly lanes: readonly Lane[];
 }
 
-/** Maximum number of members tried for a request, if one refuses because it cannot pay or its queue is full. */
+/**
+ * Maximum number of the pool's members that are tried for one request: if one cannot pay or its queue is full, the next
+ * is tried.
+ */
 const MOST_TRIES = 3;
 /** Maximum number of request ids in one read. */
 const IDS_AT_ONCE = 500;
@@ -200,7 +203,8 @@ function isLookedFor(result: Result | null) {
 }
 
 /**
- * Refusals that concern one member only: no live node signs for it, or its queue, or the key's share of it, is full.
+ * Refusals that concern only one member of the pool: no live node signs for it, its queue is full, or the API key's
+ * share of the queue is full.
  */
 const OF_ONE_MEMBER: ReadonlySet<string> = new Set(["UNKNOWN_SIGNER", "QUEUE_FULL", "QUOTA_EXCEEDED"]);
 
@@ -250,9 +254,9 @@ function noFunds(pool: string, cost: bigint, facts: readonly MemberFacts[]) {
 interface Chosen {
   /** Number of choices whose create is not answered yet. */
   open: number;
-  /** Number of choices since the lane's queue length was last read, plus those that were unanswered at that time. */
+  /** Number of choices since the lane's queue length was last read, plus those without an answer at that time. */
   recent: number;
-  /** Sequence number of the last choice. */
+  /** Sequence number of this node's last choice of the lane. */
   last: number;
 }
 
@@ -264,7 +268,7 @@ const NOT_ASKING = { answers: Promise.resolve(), untilMs: 0 };
 
 type Elsewhere = Pick<LaneQueue, "suspended" | "ahead" | "headAgeMs" | "isStuck">;
 
-/** A lane without a row in the database: nothing was ever written for it. */
+/** Queue of a lane without a row in the database, for which nothing was ever written. */
 const UNUSED: Elsewhere = { suspended: false, ahead: 0, headAgeMs: 0, isStuck: false };
 
 class PoolMembers {
@@ -280,7 +284,9 @@ class PoolMembers {
     this.ports = ports;
   }
 
-  /** Refreshes the queues that were not read for a while. If a read fails, the values stay as they were, or unknown. */
+  /**
+   * Reads the queue lengths that were not read for a while. If a read fails, the values stay as they were, or unknown.
+   */
   async look(lanes: readonly Lane[]): Promise<void> {
     await this.askBalances(lanes);
     while (this.reading !== null) await this.reading;

@@ -32,7 +32,7 @@ const REASONS: Readonly<Record<Refusal["outcome"], RejectionReason>> = {
 export interface Standing {
   /** True if an unmined transaction of the lane precedes this one. */
   readonly behindPending: boolean;
-  /** True if the lane has a cursor, so that it can continue while the chain is unreachable. */
+  /** True if the lane has a next nonce, so that it can allocate nonces while the chain is unreachable. */
   readonly laneKnown: boolean;
 }
 
@@ -92,7 +92,7 @@ export async function prepareAsking(
 
 /**
  * True if this endpoint's own answers would cause the transaction to be refused, assuming that no unmined transaction
- * precedes it. Prices, blocks and balances of other endpoints are not used.
+ * precedes it. The answers of other endpoints are not used.
  */
 export function isRefusedBy(context: ChainContext, intent: Intent, prospect: Prospect): boolean {
   const { head, market, simulation } = prospect;
@@ -143,8 +143,8 @@ interface Judged extends Priced {
 }
 
 /**
- * Decides about the intent when all answers of the chain have arrived: throws the refusal, or returns the accepted
- * intent with its price.
+ * Decides about the intent once the chain has answered everything: throws the refusal, or returns the accepted intent
+ * with its price.
  */
 function judge(context: ChainContext, intent: Intent, judged: Judged): PreparedIntent {
   const { payload } = intent;
@@ -162,8 +162,8 @@ function judge(context: ChainContext, intent: Intent, judged: Judged): PreparedI
 }
 
 /**
- * Number and base fee of the newest block, and the maximum gas. Either as this node follows the chain, or as one
- * endpoint reports them.
+ * Number and base fee of the newest block, and the maximum gas: from this node's own view of the chain, or from one
+ * endpoint's answer.
  */
 interface Shown {
   readonly number: number | null;

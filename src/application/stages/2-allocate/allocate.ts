@@ -2,15 +2,17 @@
  * Stage 2: assigns nonces. Nothing else does.
  *
  * Reads: the chain's mined count if the last one is old, with no database transaction open. Writes, in one transaction
- * under the lane's lock: free nonces filled, cursor advance, transaction, payload, history. Invariants: I3
- * (consecutive, never backwards), I5 (a repeat of a request id consumes nothing), I4 (answered only once durable). A
- * crash before the commit leaves nothing; after it, an ALLOCATED row that the lane's owner signs in its turn.
+ * under the lane's lock: free nonces filled, the lane's next nonce (its cursor) advanced, transaction, payload,
+ * history. Invariants: I3 (consecutive, never backwards), I5 (a repeat of a request id consumes nothing), I4 (answered
+ * only once durable). A crash before the commit leaves nothing; after it, an ALLOCATED row that the lane's owner signs
+ * in its turn.
  *
- * The next nonce is max(chain count, cursor). It never falls again, so one false count would leave a permanent nonce
- * gap. A count above the cursor is therefore proved first: a poll interval later, more than half of the endpoints that
- * are up must report the same count or more (domain/chain/counts.ts). One endpoint suffices only if there is no other.
- * An endpoint that is up but behind is waited for. Creates of the lane wait for the proof, at most three intervals, and
- * then fail with 503. A new lane has no cursor: all endpoints are asked, and the highest count is the one to be proved.
+ * The nonce to assign is max(chain count, cursor). It never falls again, so one false count would leave a permanent
+ * nonce gap. A count above the cursor must therefore be confirmed first: a poll interval later, more than half of the
+ * endpoints that are up must report the same count or more (domain/chain/counts.ts). One endpoint suffices only if
+ * there is no other. An endpoint that is up but behind is waited for. Creates of the lane wait for the confirmation, at
+ * most three intervals, and then fail with 503. A new lane has no cursor: all endpoints are asked, and the highest
+ * count is the one to be confirmed.
  */
 import { countNotExceeded, countReached, highestCount, judgeCount } from "../../../domain/chain/counts.ts";
 import { NO_DOUBT } from "../../../domain/chain/doubt.ts";
@@ -52,7 +54,8 @@ export async function allocate(
   lane: OwnedLane,
   items: readonly NewTransaction[],
 ): Promise<readonly AllocateResult[]> {
-  // A lane on hold because of its history allocates no nonce, but existing requests can still be found in the database.
+  // The lane allocates no nonce, because the database may have lost commits and the lane was not compared with the
+  // chain yet. Existing requests can still be found in the database.
   const floor = lane.heldByHistory ? null : await lane.term.during(nonceFloor(ports, context, lane), "allocate");
   const fill = lane.freeNonces();
   const filling = fill.length === 0 ? {} : { fill };
@@ -60,8 +63,8 @@ export async function allocate(
   await ports.failpoint("allocate.committed");
   const records = recordsOf(outcome.items, items, ports.limits?.policies ?? null);
   const recycled = recycle(ports, lane, outcome.items);
-  // The rows are committed under our term, so the creates are answered even if the lane was handed over meanwhile. The
-  // next owner finds the rows.
+  // The rows were committed while this node owned the lane, so the creates are answered even if the lane was handed
+  // over meanwhile. The next owner finds the rows.
   if (records.length > 0) {
     report(ports, lane, records, items);
     lane.term.begin(() => {
@@ -99,7 +102,7 @@ function recycle(ports: LaneWriterPorts, lane: OwnedLane, results: readonly Allo
   return new Set(recycled);
 }
 
-/** Backlog records of the transactions that this allocation created. */
+/** The in-memory records of the transactions that this allocation created; they wait to be signed. */
 function recordsOf(results: readonly AllocateResult[], items: readonly NewTransaction[], policies: Policies | null) {
   const records: AllocatedRecord[] = [];
   results.forEach((result, index) => {
@@ -144,11 +147,11 @@ function tracesOf(items: readonly NewTransaction[]) {
 type NonceFloorPorts = Pick<Ports, "clock" | "telemetry">;
 
 interface Drift {
-  /** The nonce that would be allocated next. */
+  /** The lane's next nonce. */
   readonly cursor: number;
   readonly chainCount: number;
   readonly proved: boolean;
-  /** The first report of this count: the endpoint and its block. */
+  /** The first report of this count: which endpoint gave it, and at which block. */
   readonly by: CountFact;
 }
 
@@ -164,7 +167,10 @@ const ANSWERED_WITHIN_MS = 1_000;
  */
 const POOLED_AT_ONCE = 1_000;
 
-/** The proven count if it is above the cursor, else null. Throws UNAVAILABLE if a new lane's count cannot be read. */
+/**
+ * The chain's count if endpoints agree on it and it is above the lane's next nonce, else null. Throws UNAVAILABLE if a
+ * new lane's count cannot be read.
+ */
 export async function nonceFloor(
   ports: NonceFloorPorts,
   context: ChainContext,
@@ -189,8 +195,8 @@ function isFresh(clock: Clock, { settings }: ChainContext, { cursor, pace }: Own
 }
 
 /**
- * The proven count stays in force even if the create that caused the proof fails: later creates must not get a nonce
- * below it.
+ * A count that endpoints have confirmed stays in force even if the create that caused the check fails: later creates
+ * must not get a nonce below it.
  */
 function aboveCursor({ cursor, pace }: OwnedLane) {
   const { proven } = pace.counts;
@@ -201,11 +207,14 @@ interface Proof {
   readonly ports: NonceFloorPorts;
   readonly context: ChainContext;
   readonly lane: OwnedLane;
-  /** Monotonic time in ms at which creates stop waiting for the proof. */
+  /** Monotonic time in ms at which creates stop waiting for endpoints to confirm the count. */
   readonly deadlineMs: number;
 }
 
-/** Reads the chain's count and proves it. `after`: number of batches that had failed when the read began. */
+/**
+ * Reads the chain's transaction count and has it confirmed by the endpoints. `after`: number of batches that had failed
+ * when the read began.
+ */
 async function askAndProve(work: Proof, after: number) {
   const { ports, context, lane } = work;
   const startedMs = ports.clock.monotonicMs();
@@ -223,15 +232,16 @@ async function askAndProve(work: Proof, after: number) {
       happened(lane, claimUnproved, ports.clock.now());
       throw error;
     }
-    // If the database has a cursor, an unreachable chain stops no create. A new lane has no cursor to start from.
+    // If the lane has a next nonce in the database, creates continue while the chain is unreachable. A new lane has no
+    // nonce to start from.
     if (lane.cursor !== null) return aboveCursor(lane);
     throw unavailable("the chain does not answer, and this signer's nonce is not known yet", error);
   }
 }
 
 /**
- * Reads the mined count. A recent answer to another request is reused, unless the lane's comparison was reset: then no
- * cached count is valid.
+ * Reads the mined count. A recent answer to another request is reused, unless the lane's comparison with the chain must
+ * start over: then no cached count is valid.
  */
 function askMined({ context: { counts, settings }, lane }: Proof) {
   const atMostMs = lane.pace.counts.comparedAtMs === null ? 0 : settings.nonceStateTimeoutMs;
@@ -255,7 +265,7 @@ async function proveMined(work: Proof, first: CountFact) {
 async function firstCount(work: Proof) {
   for (;;) {
     // Answers from endpoints at any block height are accepted. If another program uses the signer and an answer is too
-    // low, the proof or a later count shows it.
+    // low, the comparison with other endpoints or a later count shows it.
     const answers = await everywhere(work, 0);
     const highest = highestCount(answers);
     if (highest === 0 && countNotExceeded(answers) !== 0) {
@@ -306,10 +316,10 @@ function notProved() {
 }
 
 /**
- * For keys that other systems use, too. Skips pending transactions above our cursor, but only once every one of them
- * was found in the pool and none is ours. One that cannot be found is reported and not skipped. Pools differ, and an
- * endpoint that invents transactions would cause a permanent nonce gap: so at most as many are skipped as more than
- * half of the endpoints count. Skipping too few costs at most a nonce that the other program uses first.
+ * For keys that other systems use, too. Skips nonces of pending transactions above our next nonce, but only once every
+ * such transaction was found in the pool and none is ours. One that cannot be found is reported and not skipped. Pools
+ * differ, and an endpoint that invents transactions would cause a permanent nonce gap: so at most as many are skipped
+ * as more than half of the endpoints count. Skipping too few costs at most a nonce that the other program uses first.
  */
 async function provePending(work: Proof, mined: number) {
   const { context, lane } = work;

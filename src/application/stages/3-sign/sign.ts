@@ -1,11 +1,11 @@
 /**
- * Stage 3: prices and signs waiting transactions in nonce order, and commits each attempt together with the claim to
- * send it.
+ * Stage 3: prices and signs waiting transactions in nonce order. Commits each attempt together with its claim (the
+ * stored right to send it).
  *
  * Reads: ALLOCATED rows, the lane's free nonces, the fee market. Writes, each in one fenced transaction: the attempt
  * with its bytes and hash, TRACKING/PENDING and the claim; lower nonces for transactions that move down;
  * FAILED_FINAL/REJECTED without a nonce for those that can never be signed. Invariants: I6 (no byte leaves the process
- * before the database has it and this term has claimed it), I3 (a transaction moves down only if it was never claimed
+ * before the database has it and this owner has claimed it), I3 (a transaction moves down only if it was never claimed
  * and its hash is known nowhere), I7 (a signer that does not answer decides nothing), I9 (no nonce gap stays behind). A
  * crash before a commit changes nothing: bytes that were neither stored nor sent have no effect, and the next owner
  * signs again, perhaps different bytes. A crash after a commit leaves a claimed attempt, which the next owner claims
@@ -38,11 +38,11 @@ const PAGE = 512;
  */
 export async function sign(ports: LanePorts, context: ChainContext, lane: OwnedLane): Promise<void> {
   while (!lane.held && !lane.amending && signerAwaited(lane.pace, ports.clock.monotonicMs()) === null) {
-    // After a takeover or a hold, first end the transactions that are past their `validUntil`, so that they are not
-    // signed and sent late.
+    // After a takeover, or after a transaction is released from a hold, first end the transactions that are past their
+    // `validUntil`, so that they are not signed and sent late.
     if (isExpiryLookOwed(lane.pace)) return lane.activities?.expiring.kick();
     if (lane.backlog.missingFrom() !== null) await refill(ports, lane);
-    // Before anything is signed above a free nonce, the transactions above it may move down into it.
+    // If a nonce is free, first move the transactions above it down, so that nothing is signed above the gap.
     if (!lane.nonces.isWhole) await shiftDown(ports, lane);
     const window = lane.openWindow(context.settings.inFlightWindow, ports.clock.monotonicMs());
     const batch = lane.toSign(window, AT_ONCE);
@@ -81,8 +81,8 @@ async function signBatch(
   if (made === null) return true;
   if (made.length === 0) return false;
   await ports.failpoint("sign.signed");
-  // Transactions that were held or expired while they were being priced and signed are left out: their signed bytes are
-  // never sent.
+  // Leave out transactions that expired or were put on hold while they were being priced and signed: their signed bytes
+  // are never sent.
   const batch = lane.backlog.stillWaiting(wanted.slice(0, made.length));
   if (batch.length === 0) return true;
   const how = { now: ports.clock.now(), privately: context.chain.privateEndpoints.length > 0 };
@@ -104,8 +104,8 @@ async function signBatch(
 }
 
 /**
- * Explains why the transaction can never be paid for: its value alone exceeds a cost ceiling that was lowered after the
- * transaction was accepted. Null if it can be paid for.
+ * Explains why the transaction can never be paid for: its value alone exceeds a cost ceiling, which was lowered after
+ * the transaction was accepted. Null if it can be paid for.
  */
 function whyBeyond({ ceilings }: ChainContext, { gas, payload }: AllocatedRecord) {
   const content = { gas, value: payload.value };
@@ -114,8 +114,8 @@ function whyBeyond({ ceilings }: ChainContext, { gas, payload }: AllocatedRecord
 }
 
 /**
- * Signs a batch. Null if one of the transactions can never be signed: it has given up its nonce, and the others are
- * tried again. If the signer becomes unavailable, returns the transactions that it signed before.
+ * Signs a batch. Returns null if one of the transactions can never be signed: that one has given up its nonce, and the
+ * others are tried again. If the signer becomes unavailable half-way, returns the transactions signed so far.
  */
 async function signAll(
   ports: LanePorts,
@@ -194,8 +194,8 @@ function planSigned(
 }
 
 /**
- * Signs all of the payloads. Throws `SigningRefused`, or `SignerAway`: the latter also without calling the signer, if a
- * retry is not due yet.
+ * Signs all of the payloads. Throws `SigningRefused`, or `SignerAway` if the signer does not answer. After such a
+ * failure it also throws `SignerAway`, without calling the signer, until a retry is due.
  */
 export async function askSigner(
   ports: LanePorts,

@@ -1,14 +1,14 @@
 /**
- * Stage 4: sends payloads that are stored and claimed, in nonce order, and commits the node's answers. If the chain
- * node holds the key, it gets the payload, signs it and sends it.
+ * Stage 4: sends payloads, in nonce order, after each is stored together with its claim (the right to send it), and
+ * commits the node's answers. If the chain node holds the key, it gets the payload, signs it and sends it.
  *
- * Reads: the lane's tracked transactions, the bytes or payloads of their attempts. Writes: a claim of this term before
- * an attempt is sent again; the answer (TRACKING/BROADCAST, or the node's error text); the hash that a signing node
- * reports. Invariants: I6 (only claimed attempts are sent), I1 and I2 (`permission`: nothing leaves after the deadline
- * or a hand-over), I7 (an unknown answer decides nothing; the send is repeated, with back-off). A crash after sending
- * leaves TRACKING/PENDING: the next owner looks for a receipt, claims again and sends again, which a node answers with
- * "already known". A transaction that a node may have signed although its answer was lost is looked for first
- * (note-answer.ts).
+ * Reads: the lane's open transactions in memory, the bytes or payloads of their attempts. Writes: a claim by this owner
+ * before an attempt is sent again; the answer (TRACKING/BROADCAST, or the node's error text); the hash that a signing
+ * node reports. Invariants: I6 (only claimed attempts are sent), I1 and I2 (`permission`: nothing leaves after the
+ * deadline or a hand-over), I7 (an unknown answer decides nothing; the send is repeated, with back-off). A crash after
+ * sending leaves TRACKING/PENDING: the next owner looks for a receipt, claims again and sends again, which a node
+ * answers with "already known". A transaction that a node may have signed although its answer was lost is looked for
+ * first (note-answer.ts).
  */
 import { isStarted, isTaken, type NotStarted, type SubmitResult } from "../../../domain/chain/answers.ts";
 import type { Hash, Hex } from "../../../domain/lane.ts";
@@ -29,7 +29,7 @@ import { type Answered, inWords, isOutOfSight, loseSight, note, planAnswer, toSe
 
 const AT_ONCE = 100;
 
-/** Sends the transactions that are due. Returns when none is, or nothing may be sent now. */
+/** Sends all transactions that are to be sent now. Returns when none is left, or when nothing may be sent. */
 export function broadcast(ports: LanePorts, context: ChainContext, lane: OwnedLane): Working {
   const work = { ports, context, lane };
   const due = dueNow(work);
@@ -61,7 +61,8 @@ async function sendDue(work: LaneWork, first: readonly Tracked[]) {
 }
 
 async function sendAll(work: LaneWork, due: readonly Tracked[]) {
-  // Some transactions may have been mined, withdrawn or held while the claim was committed: send the rest, in order.
+  // Some transactions may have been mined, withdrawn or put on hold while the right to send them was being committed:
+  // send the rest, in order.
   const sendable = due.filter((tx) => tx.receipt === null && tx.pace.rawTransaction !== null && !isHeldBack(tx));
   if (sendable.length === 0) return;
   const { ports, context, lane } = work;
@@ -76,7 +77,7 @@ async function sendAll(work: LaneWork, due: readonly Tracked[]) {
   await ports.failpoint("broadcast.sent");
   const planned = sendable.flatMap((tx, index) => {
     const result = results[index] as SubmitResult | NotStarted;
-    // The bytes were not sent: the claim stays unused, and the transaction remains due.
+    // The bytes were not sent: the stored right to send them stays unused, and the transaction is still to be sent.
     if (!isStarted(result)) return [];
     const answered = { ports, context, lane, tx, result };
     note(answered);
@@ -86,8 +87,8 @@ async function sendAll(work: LaneWork, due: readonly Tracked[]) {
 }
 
 /**
- * True if a node accepted exactly these bytes before and they are due again. That node may have dropped them, and may
- * do so again.
+ * True if a node accepted exactly these bytes before and they are to be sent again. The node may have dropped them, and
+ * might drop them again.
  */
 function wasTaken({ acceptedOrdinal, pace }: Tracked) {
   return acceptedOrdinal !== null && acceptedOrdinal === pace.sendOrdinal;
@@ -104,8 +105,8 @@ async function commitAnswers({ ports, lane }: LaneWork, planned: readonly Planne
 
 /**
  * Checks whether the bytes of one attempt may still be sent. The check runs when they are handed to a connected socket.
- * A kill, suspend, hold, hand-over, the deadline or a lost session stops the send there, however long it has waited for
- * a connection. `term`: the term's part of the check.
+ * A kill, suspend, hold, hand-over, the lease deadline or a lost session lock stops the send at that point, however
+ * long it has waited for a connection. `term`: the part of the check that the lane's term makes (term.ts).
  */
 function permission(lane: OwnedLane, tx: Tracked, term: MayLeave): MayLeave {
   const { sendOrdinal } = tx.pace;
@@ -115,8 +116,8 @@ function permission(lane: OwnedLane, tx: Tracked, term: MayLeave): MayLeave {
 }
 
 /**
- * Claims attempts for this term. Afterwards every one of them may be sent, with its bytes in memory, except those whose
- * transaction was held meanwhile.
+ * Stores, for this owner, the right to send these attempts. Afterwards each may be sent and has its bytes in memory,
+ * except those whose transaction was put on hold meanwhile.
  */
 async function claimAgain(work: LaneWork, transactions: readonly Tracked[]) {
   const { ports, lane } = work;
@@ -197,12 +198,15 @@ async function sendThroughNode(work: LaneWork, tx: Tracked) {
     context.chain.sendUnsigned(signer, unsigned, permission(lane, tx, mayLeave), { privately }),
   );
   await ports.failpoint("broadcast.sent");
-  // Nothing was sent to the node, but the claim stays. This term can still send under it; another term must first look
-  // for the transaction.
+  // Nothing was sent to the node, but the claim (the stored right to send) remains. This owner can still send under it;
+  // the next owner must first look for the transaction, because it cannot know that nothing was sent.
   if (isStarted(result)) await conclude(work, tx, result);
 }
 
-/** True if the transaction was claimed in an earlier term and has no hash: the node may or may not have received it. */
+/**
+ * True if an earlier owner claimed the right to send the transaction and no hash is known: the node may or may not have
+ * received it.
+ */
 function mayHaveBeenSent(tx: Tracked) {
   return toSend(tx)?.txHash === null && !tx.pace.claimed && tx.pace.answer === null;
 }
@@ -224,8 +228,8 @@ async function conclude(work: LaneWork, tx: Tracked, { txHash, ...result }: Node
 }
 
 /**
- * Plans the writes after a signing node reported a hash. If the node signed the same payload again with different
- * bytes, that is another attempt.
+ * Plans the writes after a node that signs itself reported a hash. If it signed the same payload again with different
+ * bytes, those are recorded as another attempt.
  */
 function planNamed(answered: Answered, sent: Attempt, txHash: Hash | null) {
   const { lane, tx } = answered;
@@ -233,7 +237,7 @@ function planNamed(answered: Answered, sent: Attempt, txHash: Hash | null) {
   const planned = [...planAnswer(answered, sent.txHash === null ? { ordinal: sent.ordinal, txHash } : undefined)];
   if (sent.txHash !== null) {
     const again: SignedAttempt = { ...sent, ordinal: tx.attempts.length + 1, txHash, rawTransaction: null };
-    // The attempt was sent, so it must be recorded even if the transaction is held by now.
+    // The attempt was sent, so it must be recorded even if the transaction was put on hold meanwhile.
     const claim = { ordinal: again.ordinal };
     planned.push(plan(tx, "resubmit", { attempt: again, claim, ...(tx.held && { sendRequested: true }) }));
   }

@@ -70,8 +70,8 @@ export function note(work: Answered): void {
 }
 
 /**
- * Moves to be written for the node's answer. `identified`: the attempt's hash, if the node that signed it has reported
- * it.
+ * The state changes to write for the node's answer. `identified`: the attempt's hash, if the node that signed it has
+ * reported it.
  */
 export function planAnswer({ tx, result }: Answered, identified?: TransitionItem["identified"]): readonly Planned[] {
   if (tx.receipt !== null) return [];
@@ -88,7 +88,10 @@ export function toSend({ attempts, pace }: Tracked): Attempt | undefined {
   return attempts.find(({ ordinal }) => ordinal === pace.sendOrdinal);
 }
 
-/** The new attempt's higher price cannot be paid: the attempt that a node accepted before is resent instead. */
+/**
+ * Called if the signer cannot pay the new attempt's higher price: the attempt that a node accepted before is resent
+ * instead.
+ */
 function fallBack(tx: Tracked) {
   const known = sendableAttempts(tx.attempts).find(({ ordinal }) => ordinal === tx.acceptedOrdinal);
   if (known !== undefined) happened(tx, turnedTo, known.ordinal);
@@ -100,8 +103,8 @@ function planTaken(tx: Tracked, named: Named) {
   const accepted = { ordinal: tx.pace.sendOrdinal as number };
   const isFirst = (tx.acceptedOrdinal ?? 0) < accepted.ordinal;
   const isNews = isFirst || tx.lastError !== null || named.identified !== undefined;
-  // A stale transaction that a node already has stays stale. A STUCK transaction stays STUCK until the chain or a
-  // repair changes it.
+  // A transaction that is marked as stale (not mined in time) stays marked if a node answers that it already has the
+  // bytes. A STUCK transaction stays STUCK until the chain or a repair changes it.
   if (!isNews && tx.status.subState !== "PENDING") return [];
   return [plan(tx, tx.status.state === "STUCK" ? "resubmit" : "broadcast", { accepted, lastError: null, ...named })];
 }
@@ -158,7 +161,7 @@ function learn(answered: Answered) {
   if (result.answer === "nonceTooHigh") learnNoFuture(answered);
 }
 
-/** The node does not have the lower nonces, whatever it answered to their sends: resend those first, then this one. */
+/** The node lacks transactions with lower nonces, although it accepted them: resend those first, then this one. */
 function learnNoFuture({ ports, lane, tx }: Answered) {
   happened(lane, futureRefused, { nowMs: ports.clock.monotonicMs(), random: ports.entropy.random() });
   for (const lower of lane.unmined.values()) {
@@ -188,7 +191,7 @@ export async function loseSight(work: LaneWork, tx: Tracked, why: string): Promi
   reportSight(work, tx, "entered", why);
 }
 
-/** Looks for all transactions of the lane whose hash is unknown and whose search is due. */
+/** Looks for all transactions of the lane whose hash is unknown and for which it is time to search again. */
 export function searchGrayZone(ports: LanePorts, context: ChainContext, lane: OwnedLane): Working {
   const nowMs = ports.clock.monotonicMs();
   const due: Tracked[] = [];
@@ -254,7 +257,7 @@ async function conclude(work: LaneWork, tx: Tracked, found: Found, payload: Stor
   } else if (nowMs - search.sinceMs >= grayZoneTimeoutMs) await sendAnew(work, tx);
 }
 
-/** The transaction found is ours: from here on it is tracked by its hash, and its receipt is found like any other's. */
+/** The transaction found is ours. From here on its hash is known, and its receipt is found like any other's. */
 async function adopt(work: LaneWork, tx: Tracked, txHash: Hash) {
   const { ports, lane } = work;
   const ordinal = tx.pace.sendOrdinal as number;

@@ -1,9 +1,9 @@
 /**
- * Stage 5: finds receipts. The hashes in each new block are matched against the tracked transactions, so the cost grows
- * with the number of blocks. Look-ups by hash cover the rest: resumed transactions, those that the follower may have
- * missed, and those that have waited too long. If the chain's count has passed a nonce without a receipt of ours,
- * another program used the nonce. Its transaction is then found and stored as an attempt of another program; finality
- * and reorgs treat it like any other.
+ * Stage 5: finds receipts. The hashes in each new block are matched against our open transactions, so the cost grows
+ * with the number of blocks. Look-ups by hash cover the rest: transactions of a newly acquired lane, those in blocks
+ * that this node may have missed, and those that have waited too long. If the chain's count has passed a nonce without
+ * a receipt of ours, another program used the nonce. Its transaction is then found and stored as an attempt of another
+ * program; finality and reorgs treat it like any other.
  *
  * Reads: the chain. Writes: the receipt and TRACKING/MINED, for another program's transaction with an attempt of kind
  * external. Invariant I7: "not found" counts only as the answer of a healthy endpoint. An error decides nothing, and
@@ -32,7 +32,7 @@ import { quietly } from "../../lane/term.ts";
 import { establish, happened } from "../../lane/tracked.ts";
 
 /**
- * Matches new blocks with tracked transactions. Returns the blocks whose receipts could not be fetched, to be tried
+ * Matches new blocks with our open transactions. Returns the blocks whose receipts could not be fetched, to be tried
  * again.
  */
 export async function receiptsOfBlocks(
@@ -151,12 +151,12 @@ function isNamed({ hashes }: ChainContext, receipt: Receipt) {
 }
 
 /**
- * The hash belongs to another transaction, so it is no longer tracked. Our transaction, or another one at its nonce, is
- * still to be mined.
+ * This hash turned out to be another transaction's, so it is no longer tracked. Our transaction, or another one at its
+ * nonce, is still to be mined.
  */
 function disown({ clock }: LanePorts, { hashes }: ChainContext, tx: Tracked, sent: ChainTransaction) {
   hashes.delete(sent.txHash);
-  // The hash was a false report of an endpoint about another program's transaction: no alert is needed.
+  // This hash was an endpoint's false report about another program's transaction: no alert is needed.
   if (tx.attempts.some(({ txHash, foreign }) => txHash === sent.txHash && foreign === true)) return;
   const text = `${sent.txHash} is another transaction: nonce ${sent.nonce} of ${sent.from}`;
   establish(tx, "HASH_OF_ANOTHER", { text, since: clock.now() });
@@ -168,7 +168,8 @@ async function recordOwn(ports: LanePorts, context: ChainContext, receipts: read
   for (const found of receipts) {
     const indexed = context.hashes.get(found.txHash);
     if (indexed === undefined || indexed.tx.receipt !== null) continue;
-    // The endpoint may serve another chain: the receipt is looked up again once its chain is known.
+    // If the endpoint may serve another chain, the receipt is not recorded now, but looked up again once the chain's
+    // identity is certain.
     const { lane, tx } = indexed;
     if (isUnsure(lane.pace)) {
       happened(tx, lookOwed);
@@ -181,8 +182,8 @@ async function recordOwn(ports: LanePorts, context: ChainContext, receipts: read
     planned.push(plan(tx, "mine", { receipt, lastError: null }));
     lane.mine(tx);
     if (lane.pace.window.kind === "closed") {
-      // The chain node refused nonces above this one. Now that this one is mined, it accepts the next: send it at once,
-      // without waiting for the rest of the pass.
+      // The chain node refuses future nonces. Now that this transaction is mined, the node accepts the next one: send
+      // it at once, without waiting for the rest of the pass.
       lane.signing?.kick();
       lane.broadcasting?.kick();
     }
@@ -191,8 +192,8 @@ async function recordOwn(ports: LanePorts, context: ChainContext, receipts: read
 }
 
 /**
- * The pass does not wait for this commit: its later decisions are written after it, in the lane's order, and a failure
- * reloads the lane.
+ * The processing of the block does not wait for this commit: later decisions are written after it, in the lane's order,
+ * and a failure reloads the lane.
  */
 async function commitReceipts(ports: LanePorts, lane: OwnedLane, planned: readonly Planned[]) {
   await commitPlanned(ports, lane, planned);
@@ -241,7 +242,10 @@ function countIsDue(context: ChainContext, lane: OwnedLane, nowMs: number) {
   return isSame;
 }
 
-/** Transactions whose nonce the known count has passed, and whose own hashes were already looked up. */
+/**
+ * Transactions without a receipt, although the chain's count has passed their nonce and their own hashes were already
+ * looked up.
+ */
 function suspectsOf(lane: OwnedLane) {
   let passed = lane.pace.counts.reported;
   for (const nonce of lane.mined.keys()) passed = Math.max(passed, nonce);
@@ -299,7 +303,9 @@ function externalAttempt({ attempts }: Tracked, { transaction: { txHash, gas, fe
   return { ordinal: attempts.length + 1, kind: "external", txHash, gas, fees, rawTransaction: null };
 }
 
-/** False if the node also shows a receipt for one of our own attempts: it contradicts itself, so nothing is decided. */
+/**
+ * True if the node has no receipt for any of our own attempts. Otherwise it contradicts itself, and nothing is decided.
+ */
 async function noneOfOursIsMined({ chain }: ChainContext, tx: Tracked) {
   const receipts = await chain.receipts(hashesOf(tx.attempts));
   return receipts.every((receipt) => receipt === null) && tx.receipt === null;

@@ -167,7 +167,7 @@ async function decideAsked(
   }
 }
 
-/** Stops watching old blocks for reorgs. If this write is lost, the blocks merely stay watched. */
+/** Stops watching old blocks for reorgs. If this write fails, the blocks merely stay watched. */
 function endWatch({ context, watchEnds: throughBlock }: FinalityPass, lane: OwnedLane) {
   if (!hasWatched(lane, throughBlock)) return null;
   for (const hash of lane.watched.keys()) if (context.disputes.about(hash) !== null) return null;

@@ -19,7 +19,7 @@ import { quietly } from "../../lane/term.ts";
 export interface Correction {
   /** The receipt that the decision is based on. */
   readonly receipt: Receipt;
-  /** How the stored receipt was wrong. "false": it would have led to another outcome. */
+  /** How the stored receipt was wrong. "false": the stored one would have led to another outcome. */
   readonly stored: keyof typeof REASONS;
 }
 
@@ -32,13 +32,16 @@ const REASONS = {
 export interface Findings {
   /** Receipts that differ from the ones in the database. */
   readonly corrected: ReadonlyMap<Tracked, Correction>;
-  /** Transactions for which the agreed contents decide it: true if the mined transaction is another program's. */
+  /**
+   * True if the mined transaction is another program's. Has entries only for transactions whose contents the endpoints
+   * agreed on.
+   */
   readonly foreign: ReadonlyMap<Tracked, boolean>;
 }
 
 /**
- * Commits the outcomes of settled transactions, with their evidence. The pass does not wait for the commit: later
- * writes follow it, in the lane's order, and a failure reloads the lane.
+ * Commits the outcomes of settled transactions, with their evidence. The finality pass does not wait for this commit:
+ * the lane's later writes follow it in order, and a failure reloads the lane.
  */
 export function complete(
   ports: LanePorts,
@@ -86,7 +89,7 @@ function paidFor(mined: MinedAttempt | null, receipt: Receipt | null): Paid {
   return besideGasUnsure === true ? { ...paid, unsure: true } : paid;
 }
 
-/** Note on the outcome of the cancel that followed an expired `validUntil`. */
+/** Note, added to the outcome, about the cancel that was sent because `validUntil` had passed. */
 function expiryNote({ expired, validUntil }: Tracked, outcome: TransitionEvent) {
   if (!expired) return null;
   const over = `its validUntil, ${validUntil?.toISOString()}, was over`;

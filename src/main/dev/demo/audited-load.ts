@@ -19,7 +19,7 @@ const AGAIN_MS = 100;
 /** Time without progress after which the remaining transfers count as lost. */
 const GIVE_UP_MS = 60_000;
 
-/** Runs `work`, which sends the transfers, waits until they are confirmed, and compares database and chain. */
+/** Runs `work`, which sends the transfers; then waits until they are confirmed, and compares database and chain. */
 export async function auditedLoad<T>(
   cluster: EmbeddedCluster,
   { transactions, progress }: { readonly transactions: number; readonly progress: Progress },
@@ -60,7 +60,7 @@ export async function inParallel(
   await Promise.all(Array.from({ length: callers }, caller));
 }
 
-/** Sends a transfer exactly once: after a failure, it sends the same request id again, to the next node. */
+/** Sends a transfer exactly once: after a failure, the same request id is sent again, to the next node. */
 async function sendUntilAccepted(
   { signers, recipient, nodes }: EmbeddedCluster,
   number: number,

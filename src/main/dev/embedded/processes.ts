@@ -15,7 +15,7 @@ export interface Account {
 
 /** A running process. A pid alone does not identify it: numbers are reused, in containers almost at once. */
 export interface LiveProcess {
-  /** Distinguishes processes that had the same pid. */
+  /** Value that distinguishes processes that had the same pid, one after the other. */
   readonly identity: string;
   /** Working directory of the process; null: unknown on this system. */
   readonly workingDirectory: string | null;
@@ -109,7 +109,7 @@ export function sendSignal(pid: number, signal: NodeJS.Signals): void {
   }
 }
 
-/** A child process that ends with this one. */
+/** A child process that ends when this process ends. */
 export type Child = ReturnType<typeof launch>;
 
 export interface Ending {
@@ -125,13 +125,14 @@ export interface Ending {
 const KEPT_STDERR_CHARACTERS = 10_000;
 
 /**
- * Starts a child process in a process group of its own: Ctrl-C reaches only this process, which ends the child when the
- * node has drained. If this process is killed, `lastSignal` ends the child.
+ * Starts a child process in its own process group, so that Ctrl-C reaches only this process, which ends the child after
+ * the node has finished its work. If this process is killed, a guard process sends `lastSignal` to the child.
  */
 export function launch(command: readonly string[], options: SpawnOptions, lastSignal: "INT" | "TERM") {
   const [file = "", ...args] = command;
   const handle = spawn(file, args, { ...options, detached: true });
-  // On a system without a shell there is no guard process; the next start finds and stops a leftover server.
+  // On a system without a shell there is no guard process that ends the child. Then the next start finds and stops a
+  // leftover server.
   const guard = handle.pid && whenThisEnds('kill -s "$2" "$1" 2>/dev/null', String(handle.pid), lastSignal);
   let stderr = "";
   handle.stderr?.on("data", (chunk) => {
@@ -156,13 +157,16 @@ export async function readyLine<T>({ handle, ended }: Child, failure: (ending: E
   return JSON.parse(ready[0]) as T;
 }
 
-/** Stops the child from keeping this process alive. When this process ends, the child ends too. */
+/** Lets this process end although the child still runs. When this process ends, the child ends too. */
 export function release({ handle }: Child): void {
   handle.unref();
   for (const pipe of [handle.stdout, handle.stderr]) if (pipe instanceof Socket) pipe.unref();
 }
 
-/** Ends a child: sends the signals in turn, each with its time to take effect, then SIGKILL. */
+/**
+ * Ends a child process: sends the signals one after the other, waits for each to take effect, and finally sends
+ * SIGKILL.
+ */
 export async function endChild(
   { handle, ended }: Child,
   clock: Clock,

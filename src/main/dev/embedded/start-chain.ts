@@ -27,7 +27,7 @@ export interface DevChain {
 export type ChainOptions = { readonly [K in keyof ChainSettings]?: ChainSettings[K] | undefined } & {
   /** Port of the chain. If not set, a free port. */
   readonly port?: number | undefined;
-  /** True if the calls of block-maker.ts control the blocks. */
+  /** True if blocks are made only by the calls and the timer of block-maker.ts. */
   readonly controlled?: boolean | undefined;
 };
 
@@ -36,8 +36,8 @@ export function chainSettings(options: ChainOptions): ChainSettings {
 }
 
 /**
- * Starts a real EVM chain in this process, in memory only, behind a JSON-RPC endpoint on the loopback address. `after`
- * is the timer that schedules controlled blocks.
+ * Starts a real EVM chain in this process, in memory only, behind a JSON-RPC endpoint on the loopback address. `after`:
+ * the timer function that schedules blocks if the chain's blocks are controlled.
  */
 export async function startEmbeddedChain(
   { port, controlled, ...options }: ChainOptions = {},

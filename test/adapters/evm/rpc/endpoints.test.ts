@@ -22,7 +22,7 @@ afterEach(async () => {
   for (const close of closers.splice(0)) await close();
 });
 
-/** Starts one server per given chain id; each responds to `who` with its number. */
+/** Starts one server per given chain id. Each responds to the call `who` with its index. */
 async function bench(...chainIds: readonly number[]): Promise<Bench> {
   const servers = await Promise.all(chainIds.map((chainId) => startFaultyRpc(chainId)));
   for (const [index, server] of servers.entries()) server.on("who", () => index);
@@ -375,8 +375,8 @@ describe("an endpoint that falls behind the others", () => {
   }
 
   /**
-   * Reads once per second, as the block follower does. Returns the number of seconds until the endpoint `index` serves
-   * a read.
+   * Reads once per second, as the node does when it polls for new blocks. Returns the number of seconds until the
+   * endpoint `index` serves a read.
    */
   async function secondsUntilRead(b: Bench, index: number, each: () => void): Promise<number> {
     for (let seconds = 1; seconds < 600; seconds++) {

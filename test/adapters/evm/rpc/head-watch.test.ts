@@ -5,7 +5,10 @@ import { createManualClock } from "../../../doubles/manual-clock.ts";
 
 const hashOf = (number: number, fork = 0): Hash => `0x${fork.toString(16)}${number.toString(16).padStart(63, "0")}`;
 
-/** A fake endpoint. Its blocks above `real` are invented, new ones at every fork; those below are the chain's. */
+/**
+ * A fake endpoint. Its blocks above `real` are invented, with other hashes for each `fork`; those up to `real` are
+ * blocks of the chain.
+ */
 class Fake {
   behind = false;
   head: number;
@@ -52,7 +55,7 @@ function bench(...endpoints: readonly Fake[]) {
     },
     onBehind: (endpoint, { head, ahead }) => found.push(`${endpoints.indexOf(endpoint)} ${head} ${ahead}`),
   });
-  /** Polls this many times; `between` is called before each poll but the first. */
+  /** Polls this many times. `between` is called before each poll. */
   const looks = async (count: number, between: (look: number) => void = () => undefined): Promise<void> => {
     for (let look = 0; look < count; look++) {
       between(look);
@@ -215,7 +218,7 @@ describe("an endpoint that claims a false block height", () => {
       const [honest, liar] = [new Fake(100), new Fake(100)];
       const { looks } = bench(honest, liar);
       await looks(10 * MINUTE, (look) => {
-        // The chain has a new block every second poll: in between, the honest endpoint has none.
+        // The chain grows by one block every second poll, so the honest endpoint often reports the same block twice.
         honest.go(100 + Math.floor(look / 2));
         Object.assign(liar, { real: honest.head, head: honest.head + 1_000, fork: forkAt(look) });
         expect(honest.behind, String(look)).toBe(false);

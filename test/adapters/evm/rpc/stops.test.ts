@@ -11,7 +11,7 @@ import { deferred, echo, useTransportBench } from "../../../support/transport-be
 const bench = useTransportBench();
 const NO_BATCHES = { jsonrpc: "2.0", id: null, error: { code: -32600, message: "batch requests are not supported" } };
 
-/** The value of each reply, or a note that nothing was sent. */
+/** The result of each call: its value, its error message, or "not started" if nothing was sent. */
 const results = (replies: readonly RpcReply[]) =>
   replies.map((reply) => {
     if (reply.ok) return reply.result;

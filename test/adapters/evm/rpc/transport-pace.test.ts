@@ -4,10 +4,10 @@ import { waitUntil } from "../../../support/wait-until.ts";
 
 const bench = useTransportBench();
 const IN_RESERVE = 8;
-/** Settings with which calls are gathered into batches even at a low rate. */
+/** Settings with which calls are collected into batches even at a low rate. */
 const PACED = { requestEveryMs: 25, gatherAbove: 1 };
 
-/** Sends, one after the other, all requests that may leave without waiting. Later ones have to wait. */
+/** Sends as many requests as may be sent without waiting, one after the other. Later requests have to wait. */
 async function spendReserve({ rpc }: Awaited<ReturnType<typeof bench>>): Promise<void> {
   for (let n = 0; n < IN_RESERVE; n++) await rpc.request("echo", [n]);
 }

@@ -26,8 +26,8 @@ describe("endpoints that refuse batches", () => {
     const ordered = rpc.readInOrder(echoes(2));
     const others = values(await rpc.batch(echoes(2)));
     expect(server.requests[0]?.calls).toHaveLength(4);
-    // One of the requests fails because its connection is cut: the first ordered one, or another that arrives earlier.
-    // The others succeed.
+    // The connection of one request is cut: that of the first ordered call, or of another call that arrives earlier.
+    // All other requests succeed.
     expect(others.some((value) => typeof value === "number")).toBe(true);
     expect(await ordered).toHaveLength(2);
   });

@@ -9,7 +9,7 @@ import { BadKey, parsePrivateKeys, type SigningKey } from "../../../../src/adapt
 import type { Hex } from "../../../../src/domain/lane.ts";
 import { encryptKeystore } from "../../../support/keystore-writer.ts";
 
-/** A low scrypt cost, so that the tests of the format are fast; the real cost is used once below. */
+/** A low scrypt cost, so that tests of the file format are fast. One test below uses the real cost. */
 const LIGHT = 1_024;
 const PASSWORD = "correct horse battery staple";
 

@@ -36,7 +36,10 @@ interface Begun {
   answered(text: string): Promise<string>;
 }
 
-/** Sends the header of a request and waits until it is read: Node responds with 100 before it passes the request on. */
+/**
+ * Sends the header of a request and waits until the server has read it: Node responds with 100 before it passes the
+ * request on.
+ */
 async function begin(port: number, name: string, length: string, path = "/rpc"): Promise<Begun> {
   const socket = connect(port, "127.0.0.1");
   sockets.push(socket);
@@ -93,7 +96,7 @@ describe("request bodies that are announced but not yet sent", () => {
     const begun = await Promise.all([1, 2, 3, 4].map(() => begin(port, "weak", LARGE)));
     begun[0]?.socket.destroy();
     const [last] = begun.slice(-1);
-    // The complete body is refused, because it is not JSON.
+    // The body is complete now. It is refused, because it is not JSON.
     last?.socket.write(" ".repeat(8 * MIB));
     await last?.answered("-32700");
     for (let n = 0; n < 2; n++) {

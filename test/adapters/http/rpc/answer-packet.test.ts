@@ -4,7 +4,7 @@ import { readBudget } from "../../../../src/adapters/http/rpc/answer-packet.ts";
 const MIB = 1024 * 1024;
 const large = { reads: 0, bytes: 8 * MIB };
 
-/** Number of reads that the budget admits out of `times`. */
+/** Requests `times` reads of 8 MiB from the memory budget. Returns how many it admits. */
 function enter(into: ReturnType<typeof readBudget>, key: string | null, times: number): number {
   return Array.from({ length: times }, () => into(key, large)).filter((leave) => leave !== null).length;
 }

@@ -57,7 +57,7 @@ class Blocks {
   }
 }
 
-/** The parts of a log that the tests compare. */
+/** A log, with only those fields that the tests compare. */
 const log = (hash: string, at: number) => ({ blockHash: hash, logIndex: at, removed: false });
 
 const key = (name: string, more: Partial<ApiKey> = {}): ApiKey => ({

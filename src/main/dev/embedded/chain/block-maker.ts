@@ -8,7 +8,7 @@ const CONTROLS = ["mine", "reorg", "pause", "resume", "setBaseFee"] as const;
 export type Control = (typeof CONTROLS)[number];
 
 /**
- * Makes the blocks of a chain that does not mine by itself, and handles the calls that control blocks:
+ * Makes the blocks of a chain that does not mine by itself, and handles the calls that control its blocks:
  * `fencepost_mine`, `fencepost_reorg` and so on.
  */
 export function controlledBlocks(handle: Handle, blockTimeMs: number | null, after: Clock["after"]): Handle {
@@ -24,13 +24,15 @@ export function controlledBlocks(handle: Handle, blockTimeMs: number | null, aft
 
 type Rpc = (method: string, ...params: readonly unknown[]) => Promise<unknown>;
 
-/** Makes blocks. Before each one a snapshot is taken that a reorg can return to. */
+/** Makes blocks. Before each block it takes a snapshot, to which a reorg can return. */
 function makeBlocks(rpc: Rpc, blockTimeMs: number | null, after: Clock["after"]) {
   /** Snapshots of the chain. `number`: height of the newest block at the snapshot. */
   let snapshots: { readonly number: number; readonly id: unknown }[] = [];
   let baseFee: string | null = null;
   let branches = 0;
-  /** Increases with every timer and every pause: only the latest timer schedules the next block. */
+  /**
+   * Counter that every timer and every pause increases. Only the timer with the latest number schedules the next block.
+   */
   let beats = 0;
   let cancelBeat = () => {};
   /** Queue that serialises blocks and reorgs. */
@@ -73,7 +75,10 @@ function makeBlocks(rpc: Rpc, blockTimeMs: number | null, after: Clock["after"])
       inTurn(async () => {
         baseFee = wei;
       }),
-    /** Replaces the last blocks by a branch that is one block longer. Their transactions and the pool are dropped. */
+    /**
+     * Replaces the last blocks by a branch that is one block longer. The transactions of the replaced blocks and those
+     * in the pool are dropped.
+     */
     reorg: (depth: number) =>
       inTurn(async () => {
         const target = (await head()) - depth;
@@ -91,7 +96,10 @@ function makeBlocks(rpc: Rpc, blockTimeMs: number | null, after: Clock["after"])
   };
 }
 
-/** Drops all pending transactions: a snapshot restores its transaction pool too. */
+/**
+ * Drops all pending transactions. Needed after a reorg, because restoring a snapshot also restores its transaction
+ * pool.
+ */
 async function dropPool(rpc: Rpc) {
   const pending = (await rpc("eth_pendingTransactions")) as readonly { readonly hash: string }[];
   for (const { hash } of pending) await rpc("hardhat_dropTransaction", hash);

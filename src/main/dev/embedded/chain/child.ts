@@ -14,7 +14,7 @@ type Ready = Pick<DevChain, "url" | "port" | "chainId" | "accounts">;
 const READY_POLL_MS = 50;
 const READY_TIMEOUT_MS = 30_000;
 const STOP_MS = 5_000;
-/** Time between the end of a chain's last connection and the end of its process. */
+/** Maximum time between the loss of the connection to a chain and the end of its process. */
 const ENDING_MS = 1_000;
 
 function chainIn(child: Child, clock: Clock, ready: Ready, mineMethod: "anvil_mine" | "hardhat_mine"): DevChain {
@@ -32,7 +32,7 @@ function chainIn(child: Child, clock: Clock, ready: Ready, mineMethod: "anvil_mi
 }
 
 /**
- * The cause of an exit, from standard error, in one line. Rust prints where it panicked, then why, then a hint. Node
+ * Finds the cause of an exit in standard error, as one line. Rust prints where it panicked, then why, then a hint. Node
  * prints the error, its stack, then its version.
  */
 export function causeOf({ how, stderr }: Pick<Ending, "how" | "stderr">): string {
@@ -47,13 +47,16 @@ export function causeOf({ how, stderr }: Pick<Ending, "how" | "stderr">): string
 /** Path of the compiled entry file of the chain's process. */
 const MAIN = fileURLToPath(new URL("./dev-chain-main.ts", import.meta.url)).replace(/\.ts$/, ".js");
 
-/** The embedded chain in its own process: a contract can make EDR panic, which ends the process that runs EDR. */
+/**
+ * Starts the embedded chain in its own process: a contract can make EDR panic, which ends the process that runs EDR.
+ */
 export async function startDevChain(
   { clock, ...options }: ChildOptions,
   name = "the embedded chain",
 ): Promise<DevChain> {
   const command = [process.execPath, MAIN, JSON.stringify(options)];
-  // A controlled chain belongs to a test: Node options of the test runner must not apply to the chain.
+  // A chain with controlled blocks belongs to a test: Node options of the test runner must not apply to the chain's
+  // process.
   const env = options.controlled && { env: {} };
   const child = launch(command, { ...env, stdio: ["ignore", "pipe", "pipe"] }, "TERM");
   const ready = await readyLine<Ready>(child, (ending) => notStarted(name, causeOf(ending)));

@@ -71,8 +71,8 @@ function providerConfig(edr: Edr, settings: ChainSettings, accounts: readonly De
   const { automine, balanceEther, blockTimeMs, chainId } = settings;
   const balance = BigInt(balanceEther) * 10n ** 18n;
   return {
-    // Blocks may be made several times a second, and timestamps count seconds: without this, the chain's time would run
-    // ahead.
+    // Allow several blocks with the same timestamp: timestamps count seconds, and blocks may be made several times a
+    // second. Otherwise the chain's time would run ahead.
     allowBlocksWithSameTimestamp: true,
     allowUnlimitedContractSize: false,
     bailOnCallFailure: true,

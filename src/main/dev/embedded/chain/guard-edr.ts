@@ -81,8 +81,8 @@ function isCutPush(code: unknown) {
 }
 
 /**
- * Matches, in RLP, a contract creation whose code ends too early: no receiver, any value, and up to 20 bytes that begin
- * with PUSH20. False positives are possible, false negatives are not.
+ * Matches, in RLP, a contract creation whose PUSH20 code is too short: no receiver, any value, and up to 20 bytes that
+ * begin with PUSH20. False positives are possible, false negatives are not.
  */
 const MAYBE_CUT_CREATION = /80(?:[0-7].|80|(?:8[1-9a-f]|9.|a0)(?:..){1,32})(?:8[2-9a-f]|9[0-4])?73/i;
 
@@ -92,7 +92,7 @@ async function isCutCreationSigned(bytes: unknown) {
   try {
     return isCutCreation(parseTransaction(bytes as `0x${string}`));
   } catch {
-    // Let the call through: EDR's own error message is better.
+    // Let bytes that cannot be parsed through to EDR: its own error message is better.
     return false;
   }
 }
@@ -108,7 +108,7 @@ const MOST_BASE_FEE = 2n ** 60n;
  * years.
  */
 const MOST_SECONDS = 2n ** 40n;
-/** Maximum number of blocks: EDR searches logs block by block, including blocks mined in bulk. */
+/** Maximum number of blocks to mine at once: EDR searches logs block by block, including blocks mined in bulk. */
 const MOST_BLOCKS = 2n ** 24n;
 
 function refuseTime(seconds: bigint) {
@@ -121,7 +121,7 @@ function refuseMining(blocks: unknown, interval: unknown) {
   return refuseTime(count * toQuantity(interval));
 }
 
-/** Refuses code that makes EDR panic. Code that starts like a delegation (EIP-7702) must be one. */
+/** Refuses code that makes EDR panic. Code that starts like a delegation (EIP-7702) must be a complete delegation. */
 function refuseCode(code: unknown) {
   if (isCutPush(code)) return fault(INVALID_PARAMS, "the embedded chain cannot run code that is cut off in a PUSH20");
   if (typeof code !== "string" || !/^0xef01/i.test(code) || /^0xef0100[0-9a-f]{40}$/i.test(code)) return null;

@@ -14,7 +14,7 @@ export const PARSE_ERROR = -32700;
 export const INVALID_REQUEST = -32600;
 export const INVALID_PARAMS = -32602;
 export const INTERNAL_ERROR = -32603;
-/** Error code that nodes use for every failure of a transaction or call other than a revert. */
+/** Error code with which nodes report every failure of a transaction or call other than a revert. */
 export const EXECUTION_ERROR = -32000;
 export const REVERTED = 3;
 

@@ -38,8 +38,8 @@ function translateRevert(answer: Answer): Answer {
 }
 
 /**
- * Translates the error for undecodable bytes. EDR only names the decoding error ("overflow"), in lower case; its other
- * messages are sentences.
+ * Translates the error for bytes that cannot be decoded. EDR returns only the name of the decoding error ("overflow"),
+ * in lower case; its other messages are sentences.
  */
 function translateUndecodable(answer: Answer) {
   if (!("error" in answer) || answer.error.code !== INVALID_PARAMS || !/^[a-z]/.test(answer.error.message))
@@ -47,14 +47,14 @@ function translateUndecodable(answer: Answer) {
   return { error: { ...answer.error, message: `failed to decode signed transaction: ${answer.error.message}` } };
 }
 
-/** Receipts of a block, collected per transaction, because EDR has no eth_getBlockReceipts. */
+/** Receipts of a block, read one transaction at a time, because EDR has no eth_getBlockReceipts. */
 async function blockReceipts(edr: Handle, params: unknown) {
   const block = await edr(...blockQuery(params));
   if ("error" in block || block.result === null) return block;
   const receipts: unknown[] = [];
   for (const hash of fieldOf(block.result, "transactions") as readonly unknown[]) {
     const receipt = await edr("eth_getTransactionReceipt", [hash]);
-    // The block was reverted between the two calls, so a receipt is missing.
+    // The block was removed by a reorg between the two calls, so a receipt is missing.
     if ("error" in receipt || receipt.result === null) return receipt;
     receipts.push(receipt.result);
   }
@@ -62,8 +62,8 @@ async function blockReceipts(edr: Handle, params: unknown) {
 }
 
 /**
- * The call that finds the requested block. The parameter is a number or tag, a block hash, or an object with either
- * (EIP-1898).
+ * The JSON-RPC call that finds the requested block. The parameter is a number or tag, a block hash, or an object with
+ * one of these (EIP-1898).
  */
 function blockQuery(params: unknown): [method: string, params: unknown[]] {
   const asked: unknown = Array.isArray(params) ? params[0] : undefined;

@@ -12,7 +12,7 @@ const BATCH_LIMIT = 1_000;
 /** Serves JSON-RPC over HTTP on the loopback address, single requests and batches; port 0 uses a free port. */
 export async function serveRpc(handle: Handle, port: number) {
   const server = createServer((request, response) => {
-    // Destroy the response: the client has disconnected during its request.
+    // Destroy the response: the client disconnected before it was sent.
     respond(handle, request, response).catch(() => response.destroy());
   });
   server.listen(port, LOOPBACK);

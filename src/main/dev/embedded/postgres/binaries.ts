@@ -18,9 +18,9 @@ export interface Binaries {
 const INSTEAD = "or set FENCEPOST_DATABASE_URL to a PostgreSQL of your own";
 
 /**
- * PostgreSQL binaries that the server's account can run, verified by running them. Normally these are in the npm
- * package. A copy in the server's directory is used if that account cannot read the package (a checkout in /root), or
- * if the package is read-only and lacks its library links.
+ * Finds PostgreSQL binaries that the server's account can run, and checks them by running them. Normally these are in
+ * the npm package. A copy in the server's directory is used if that account cannot read the package (a checkout in
+ * /root), or if the package is read-only and lacks its library links.
  */
 export async function prepareBinaries(native: string, place: Place): Promise<Binaries> {
   const first = await tryOut(native, place);
@@ -89,9 +89,9 @@ async function makeReadable(root: string) {
 }
 
 /**
- * Creates the links of PostgreSQL's libraries. npm packages cannot contain symbolic links, so the package lists them in
- * `pg-symlinks.json` and creates them in an install script, which npm 12 and pnpm do not run. Safe to repeat, and for
- * two processes at once.
+ * Creates the symbolic links of PostgreSQL's libraries. npm packages cannot contain such links, so the package lists
+ * them in `pg-symlinks.json` and creates them in an install script, which npm 12 and pnpm do not run. This function may
+ * run repeatedly, and in two processes at once.
  */
 export async function makeLibraryLinks(native: string): Promise<void> {
   for (const entry of await readEntries(native)) {

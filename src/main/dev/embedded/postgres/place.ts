@@ -60,9 +60,9 @@ export async function handOverTree(path: string, account: Account | null): Promi
 }
 
 /**
- * Account that runs the server under root. It is the owner of existing data, otherwise the owner of the directory,
- * otherwise `nobody`. In a checkout mounted into a container, the directory's owner can then delete the files. The
- * account is looked up by name, because `initdb` requires an account with a name.
+ * Account that runs the server if this process is root: the owner of existing data, otherwise the owner of the
+ * directory, otherwise `nobody`. So in a checkout mounted into a container, the directory's owner can delete the files.
+ * The account is looked up by name, because `initdb` requires an account with a name.
  */
 async function chooseAccount(home: string): Promise<Account> {
   const owner = (await ownerOf(join(home, "postgres"))) ?? (await ownerOf(home));

@@ -19,11 +19,11 @@ export async function readPostmasterFile(data: string) {
 }
 
 /**
- * Stops an earlier server, or removes its pid file. This process holds the directory's lock. So if a server still runs,
- * its supervisor was killed by SIGKILL, and the server is stopped. If the pid file names another process, the file is
- * removed: PostgreSQL only checks that the pid is alive, so it would refuse to start after the number was reused. The
- * removal is safe even if backends of the dead server still run: PostgreSQL also refuses to start while its shared
- * memory is in use.
+ * Stops an earlier server of this directory, or removes its pid file. This process holds the directory's lock, so a
+ * server that still runs was left behind when its supervisor was killed: it is stopped. If the pid in the file now
+ * belongs to another program, the file is removed. Otherwise PostgreSQL would refuse to start, because it only checks
+ * that the pid is alive. The removal is safe even if backends of the dead server still run: PostgreSQL also refuses to
+ * start while its shared memory is in use.
  */
 export async function clearLeftover(data: string, clock: Clock, log: (line: string) => void): Promise<void> {
   const file = await readPostmasterFile(data);

@@ -23,8 +23,8 @@ export interface ServerRequest {
 }
 
 /**
- * The server refused to start because backends of a killed predecessor still use its shared memory. They end by
- * themselves.
+ * The server refused to start because backends of an earlier, killed server still use its shared memory. Those backends
+ * end by themselves.
  */
 export class PredecessorAlive extends Error {}
 
@@ -35,7 +35,7 @@ const LOG_KEPT_BYTES = 10_000_000;
 export async function startServer(request: ServerRequest) {
   const logFrom = await startOfLog(request.cluster.logFile);
   const child = await launchServer(request);
-  /** Resolves with the way in which the server ended, even if this process did not end it. */
+  /** Resolves with a text about how the server ended, even if this process did not end it. */
   const exited = child.ended.then(({ how }) => how);
   const stop = (mode: StopMode) => endChild(child, request.clock, STOP_SIGNALS[mode]);
   const server = { pid: child.handle.pid ?? 0, exited, stop };
@@ -85,7 +85,10 @@ function explain(log: string, { port, cluster }: ServerRequest): Error {
   return new EmbeddedError("START_FAILED", `PostgreSQL did not start: ${line} (${cluster.logFile})`);
 }
 
-/** Position from which this run's log starts. It is appended to the log of earlier runs, unless that is too large. */
+/**
+ * Position in the log file at which this run's log starts. New output is appended to the log of earlier runs, unless
+ * that is too large.
+ */
 async function startOfLog(path: string) {
   const size = (await stat(path).catch(() => null))?.size ?? 0;
   if (size <= LOG_KEPT_BYTES) return size;

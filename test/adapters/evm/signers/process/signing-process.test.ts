@@ -26,8 +26,8 @@ describeSignerContract(
 );
 
 /**
- * Signs each request in a new term: the contract tests request the same nonces repeatedly, which is refused within one
- * term.
+ * Signs each request under a new fencing token: the contract tests request the same nonces repeatedly, which is refused
+ * under one token.
  */
 function eachInATermOfItsOwn(signer: Signer): Signer {
   let term = 0;
@@ -153,7 +153,10 @@ function remember(processes: FakeProcess[]): FakeProcess {
   return process;
 }
 
-/** Number of messages in both directions for the first start and ten requests, five of them at once. */
+/**
+ * Number of messages, in both directions, between node and signing process for the first start and ten requests, five
+ * of them at once.
+ */
 const MESSAGES = 16;
 
 describe("a failing signing process", () => {
