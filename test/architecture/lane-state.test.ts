@@ -80,11 +80,11 @@ describe("the in-memory state of a lane", () => {
     expect(mutableFields(source, "src/domain/ledger/kept-transaction.ts", "KeptTransaction")).toEqual([]);
   });
 
-  it.each(ofLane)("changes %s in only one place of the code", (field) => {
+  it.each(ofLane)("has %s assigned in only one place of the code", (field) => {
     expect(inside.flatMap((file) => assignmentsOf(file, field))).toHaveLength(1);
   });
 
-  it("is not stored anywhere else, except for a reason given in a list", () => {
+  it("is kept only in the folders lane/ and cluster/, except for listed fields with a reason each", () => {
     const beside = laneMemories(source).filter(({ path }) => !AT_HOME.test(path));
     expect(beside.map(({ name }) => name).sort()).toEqual(Object.keys(BESIDE).sort());
   });

@@ -69,7 +69,7 @@ const KEPT: readonly KeptName[] = [
 describe("names in source and tests", () => {
   const old = [...source, ...readCode("test")].flatMap(oldNames);
 
-  it("use the words of the trade, except for names that users see", () => {
+  it("contain no banned word, except in names that users see", () => {
     expect(old.filter((name) => !KEPT.some((kept) => isKept(name, kept)))).toEqual([]);
   });
 
@@ -163,7 +163,7 @@ describe("the check of code style", () => {
     expect(oldNames(parseSource(path, ""))).toHaveLength(1);
   });
 
-  it("accepts other words, sequences, purchases, comments and texts", () => {
+  it("accepts similar words, other meanings of order, comments and strings", () => {
     const text = `// told, heard
       const recommended = understood + intelligence + lyingEndpoint, order = ["told"];
       client.list({ order: "oldest" }); sendInOrder(orderId); const ORDER = new OrderedMap();`;

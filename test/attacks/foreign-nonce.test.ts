@@ -67,7 +67,7 @@ function count(proxy: RpcProxy, counted: number, fromBlock: number) {
 
 describe.concurrent("a nonce of our transaction", () => {
   // protects [Another program at the key] src/adapters/evm/reads/agree.ts, src/application/stages/6-finality/finality.ts
-  it("is not given up if only one of two endpoints shows a foreign transaction there", async ({
+  it("is not given up if only one of two endpoints shows a foreign transaction with that nonce", async ({
     simulated,
     nodes,
     database,
@@ -95,7 +95,7 @@ describe.concurrent("a nonce of our transaction", () => {
   });
 
   // protects [Another program at the key] src/adapters/evm/reads/agree.ts, src/application/stages/6-finality/finality.ts
-  it("fails our transaction, if another program used the nonce, only once both endpoints show that use", async ({
+  it("is given up, if another program used it, only once both endpoints show that use", async ({
     simulated,
     nodes,
     database,
@@ -118,7 +118,7 @@ describe.concurrent("a nonce of our transaction", () => {
     });
   });
 
-  it("does not revive a cancelled payment, at this or another nonce, if another program uses it after the cancel", async ({
+  it("does not lead to a late payment if another program uses it after the payment was cancelled", async ({
     simulated,
     nodes,
     database,
@@ -145,10 +145,7 @@ describe.concurrent("a nonce of our transaction", () => {
     expect(simulated.chain.account(RECIPIENT.toLowerCase() as Low).balance).toBe(paid);
   });
 
-  it("cannot be replaced by a new one through a setting: the policy `requeue` is refused at start", async ({
-    simulated,
-    nodes,
-  }) => {
+  it("is never exchanged for a new nonce: the setting `requeue` is refused at start", async ({ simulated, nodes }) => {
     const node = nodes.spawn(simulated.url, { FENCEPOST_EXTERNAL_USE_POLICY: "requeue" });
     const { code } = await node.exited;
     expect(code).not.toBe(0);

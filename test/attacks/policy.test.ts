@@ -107,7 +107,11 @@ describe("a policy document that is applied at run time", () => {
 });
 
 describe("blob transactions", () => {
-  it("count against the daily limit, before and after finality", async ({ nodes, simulated, policyFile }) => {
+  it("have their blob cost counted against the daily limit, before and after finality", async ({
+    nodes,
+    simulated,
+    policyFile,
+  }) => {
     const worst = 21_000n * 20n * GWEI + 131_072n * GWEI;
     // After one final transaction, the rest of the daily limit covers the gas of a second one, but not its blob.
     const perDay = `${worst + 60_000n * GWEI}`;

@@ -101,7 +101,7 @@ describe("one of two endpoints", () => {
     }).finally(() => directory.remove());
   });
 
-  it("only delays the transaction of an intake row, and no other, if it falsely reports a revert for it", async ({
+  it("delays only that one transaction if it falsely reports a revert for a transaction of the intake table", async ({
     edr,
     nodes,
     database,
@@ -121,11 +121,7 @@ describe("one of two endpoints", () => {
 });
 
 describe("the only endpoint", () => {
-  it("fails a transaction as REJECTED only if it refuses it again at a later block", async ({
-    edr,
-    nodes,
-    database,
-  }) => {
+  it("causes REJECTED only if it refuses the transaction again at a later block", async ({ edr, nodes, database }) => {
     await behindProxies(edr.url, 1, async (proxies) => {
       const [proxy] = proxies as readonly [RpcProxy];
       const node = await nodes.start(proxy.url);

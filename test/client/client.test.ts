@@ -269,7 +269,7 @@ describe("cluster queries of the client", () => {
   });
 });
 
-describe("the client, called wrongly or without a node", () => {
+describe("the client", () => {
   it("throws UNAUTHENTICATED for a wrong or missing key", async () => {
     expect(await failureOf(createClient({ url, apiKey: "wrong" }).signers())).toMatchObject({
       code: "UNAUTHENTICATED",
@@ -352,7 +352,7 @@ describe("operator actions of the client", () => {
     expect(lanes).toMatchObject([{ signer: SIGNER_EIP55, suspended: action === "suspend" }]);
   });
 
-  it.each(["kill", "endKill"] as const)("include %s for everything or one signer", async (name) => {
+  it.each(["kill", "endKill"] as const)("include %s for all signers or for one", async (name) => {
     const actionRequests: unknown[] = [];
     script[name] = async (actionRequest) => {
       actionRequests.push(actionRequest);

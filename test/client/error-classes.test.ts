@@ -42,7 +42,7 @@ describe("an error of the SDK", () => {
     expect("admin" in error).toBe(false);
   });
 
-  it.each(["NEWER_CODE", "toString", "__proto__"])("with an unknown code has the base class: %s", (code) => {
+  it.each(["NEWER_CODE", "toString", "__proto__"])("has the base class if its code is unknown: %s", (code) => {
     expect(fromProblem(problemOf(code))).toMatchObject({ constructor: sdk.FencepostError, code });
   });
 });

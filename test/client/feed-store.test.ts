@@ -87,7 +87,7 @@ describe("reading completions with a position store", () => {
     ["UNAUTHENTICATED", 401],
     ["FEED_TRUNCATED", 410],
     // protects [The feed] src/client/follow.ts
-  ])("ends with an error that a retry cannot fix: %s", async (code, status) => {
+  ])("stops if an error occurs that a retry cannot fix: %s", async (code, status) => {
     const store = new MemoryFeedStore();
     const failed = read(() => problem(code, status, { resumeAfter: 9 }), store, 1).catch((error: unknown) => error);
     expect((await failed) as FencepostError).toMatchObject({ code });
@@ -95,7 +95,7 @@ describe("reading completions with a position store", () => {
     expect(store.saved, "nobody skips on the reader's behalf").toEqual([]);
   });
 
-  it("ends if the store cannot be written, and at the caller's abort", async () => {
+  it("stops if the store cannot be written, or if the caller aborts", async () => {
     const store = new MemoryFeedStore();
     store.save = () => Promise.reject(new Error("disk full"));
     await expect(read(() => page(5, [1, 2], 2), store, 2)).rejects.toThrow("disk full");

@@ -222,7 +222,7 @@ describe("a client with several addresses", () => {
     expect(asked).toHaveLength(7);
   });
 
-  it("requires at least one", () => {
+  it("cannot be created with an empty list of addresses", () => {
     expect(() => createClient({ url: [] })).toThrow("at least one url");
   });
 });
@@ -246,7 +246,7 @@ describe("an operator's action through the client", () => {
     ["submitReserved", (client: ReturnType<typeof createClient>) => client.submitReserved("r", "0x02")],
     ["releaseNonce", (client: ReturnType<typeof createClient>) => client.releaseNonce("r")],
     // protects [The SDK and the library] src/client/failover.ts
-  ])("is retried only if nothing was done, unless it is idempotent: %s", async (_, call) => {
+  ])("is retried only if nothing was done, if the action is not idempotent: %s", async (_, call) => {
     const silent = clientOf(lost);
     expect(await failureOf(call(silent.client))).toBeInstanceOf(UnreachableError);
     expect(silent.asked).toHaveLength(1);

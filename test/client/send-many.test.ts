@@ -81,7 +81,7 @@ describe("sendMany", () => {
     for (const each of made) expect(each).toBeInstanceOf(UnreachableError);
   });
 
-  it("refuses a response with another number of items", async () => {
+  it("refuses a response with a different number of items than the request", async () => {
     const { client } = clientOf(() => Response.json({ results: [] }));
     expect((await client.sendMany(intents(1)))[0]).toBeInstanceOf(UnexpectedAnswerError);
   });

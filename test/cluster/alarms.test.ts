@@ -45,7 +45,7 @@ async function twoTerms(database: Database): Promise<Scene> {
   return { fence: taken.fence, txId: intent.txId, raw: rawTransaction, nodeId: owner?.node_id ?? "" };
 }
 
-describe("the database tripwires of the cluster tests", () => {
+describe("the database checks of the cluster tests", () => {
   it("report nothing for a takeover, and record the fencing tokens of both owners", async ({ database }) => {
     const { fence } = await twoTerms(database);
     expect(await violations(database)).toEqual([]);

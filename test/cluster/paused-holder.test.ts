@@ -56,9 +56,9 @@ async function isAlive({ database }: Cluster, { nodeId }: ClusterNode): Promise<
   return (await database.query(alive, [nodeId])).length === 1;
 }
 
-describe("SIGSTOP of a node while its database session holds", () => {
+describe("a node stopped by SIGSTOP", () => {
   it.for(isLong ? [COUNTER, BLOCKS] : [COUNTER])(
-    "%s does not keep other nodes from writing completions, even before the stopped node's lease expires",
+    "does not block completions of other nodes, even before its lease expires, while its session holds %s",
     async ([, { stall, lock }], { cluster }) => {
       const [paused, other] = (await cluster.startAll(2, { variables: VARIABLES })) as [ClusterNode, ClusterNode];
       const owners = await cluster.untilSpread([paused, other], FEW.length);

@@ -120,7 +120,7 @@ async function stopAt(cluster: Cluster, { failpoint, passage }: Place): Promise<
 
 describe("an owner stopped by SIGSTOP past its lease", () => {
   it.for(isLong ? PLACES : PLACES.slice(0, 1))(
-    "(in the middle of %s) has its late writes fenced, and rejoins by itself",
+    "has its late writes fenced, and rejoins by itself, if it was stopped in the middle of %s",
     async ([, place], { cluster }) => {
       const scene = await stopAt(cluster, place);
       await takeOverAndWake(cluster, scene);
@@ -129,13 +129,13 @@ describe("an owner stopped by SIGSTOP past its lease", () => {
   );
 
   it.for(isLong ? ELSEWHERE : [])(
-    "(at the step %s) writes nothing late, and rejoins by itself",
+    "writes nothing late, and rejoins by itself, if it was stopped at the step %s",
     async (failpoint, { cluster }) => {
       await takeOverAndWake(cluster, await stopAt(cluster, { failpoint, passage: 4 }));
     },
   );
 
-  it("leaves nothing of a batch behind if it was stopped in the middle, with lanes locked and rows half sent", async ({
+  it("leaves no row of a batch behind if it was stopped while it sent the batch, with lanes locked", async ({
     cluster,
   }) => {
     const [owner, other] = (await cluster.startAll(2, { variables: VARIABLES })) as [ClusterNode, ClusterNode];

@@ -15,7 +15,7 @@ vi.setConfig({ testTimeout: 120_000 });
 
 describe("a node stopped for longer than its lease", () => {
   // protects [Processes that end, and those that only seem to] src/domain/cluster/stand-back.ts, src/domain/cluster/placement.ts
-  it("leaves its lane to the new owner for one lease, forwards creates to that owner, then gets its share of lanes back", async ({
+  it("leaves its lane to the new owner for one lease, and then gets its share of the lanes back", async ({
     cluster,
   }) => {
     // A lease long enough that the other node does not lose it, however crowded the machine is.

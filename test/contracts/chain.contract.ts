@@ -158,7 +158,7 @@ function accountTests(start: Start): void {
     expect((await h.chain.transactionCount(address, "latest")).count).toBe(2);
   });
 
-  it("a chain returns mempool transactions by nonce, or null if it cannot", async () => {
+  it("a chain returns mempool transactions by nonce, or null if it cannot read the mempool", async () => {
     const h = await start();
     const { address: from } = account(h.accounts, 0);
     await submitFreely(h.chain, [await transfer(h, { nonce: 0 }), await transfer(h, { nonce: 1 })]);

@@ -137,7 +137,7 @@ export function epochsContract(name: string, create: () => Promise<StoreSubject>
       expect(await store.loadLane(heir)).toMatchObject({ cursor: 2, reconciled: false, suspendedBy: "HISTORY" });
     });
 
-    it("stop reservations too: none is made, and none made before can be used", async () => {
+    it("stop reservations too: no nonce is reserved, and no earlier reservation can be used", async () => {
       const fence = await holdLane(store);
       await allocate(store, fence, [anIntent(fence.lane)]);
       const reservationId = randomUUID();
@@ -173,7 +173,7 @@ export function epochsContract(name: string, create: () => Promise<StoreSubject>
       expect(nonces(await allocate(store, again, [anIntent(fence.lane)]))).toEqual([5]);
     });
 
-    it("keep an operator's suspension separate from their own", async () => {
+    it("keep their own suspension of a lane even if an operator suspends the lane too", async () => {
       const fence = await holdLane(store);
       await suspend(fence, true);
       expect(await store.loadLane(fence)).toMatchObject({ suspendedBy: "OPERATOR", reconciled: true });

@@ -62,7 +62,7 @@ export function keyStoreContract(name: string, create: () => Promise<StoreSubjec
       }
     });
 
-    it("revokes the whole key, or one of its secrets, whose place is then free", async () => {
+    it("revokes the whole key, or one of its secrets, so that another secret can be added", async () => {
       for (const letter of ["1", "2"]) await store.addApiSecret(key("gone"), digestOf(letter), "operator:me");
       expect(await store.revokeApiKey("gone", digestOf("1").slice(0, 8), "operator:me")).toBe(true);
       expect(await store.revokeApiKey("gone", digestOf("1").slice(0, 8), "operator:me")).toBe(false);

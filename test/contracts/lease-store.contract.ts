@@ -57,7 +57,7 @@ export function leaseStoreContract(name: string, create: () => Promise<StoreSubj
       });
 
       // protects [Short of time] src/adapters/postgres/stores/register-instance.ts
-      it("end, when they register, the previous instance of the same process, whose lanes are free at once", async () => {
+      it("end the previous instance of their process when they register, and free its lanes at once", async () => {
         const before = await register();
         const lane = aLane();
         await store.acquireLane(lane, before);

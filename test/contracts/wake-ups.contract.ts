@@ -56,7 +56,7 @@ export function wakeUpsContract(name: string, create: () => Promise<WakeUpsSubje
       expect(new Set(sender.received)).toEqual(new Set(["intake"]));
     });
 
-    it("delivers every kind of hint at least once if a thousand are sent at once", async () => {
+    it("delivers every kind of hint at least once, even if a thousand hints are sent at once", async () => {
       const [sender, other] = [await node(), await node()];
       for (let i = 0; i < 1_000; i++) sender.wakeUps.notify(WAKE_UPS[i % WAKE_UPS.length] as WakeUp);
       await subject.until(() => new Set(other.received).size === WAKE_UPS.length);

@@ -191,7 +191,7 @@ describe("deploy/fencepost.config.js", () => {
     await directory.remove();
   });
 
-  it("is the only source of secrets: the chart's values refuse them", () => {
+  it("is the only source of secrets, because the chart refuses secrets among its values", () => {
     const refused = new Set(schema.properties.settings.propertyNames.not.enum);
     const secret = SETTING_KEYS.filter((key) => key in { databaseUrl: 1, apiKeys: 1, clusterSecret: 1, mnemonic: 1 });
     expect(secret.map((key) => SETTINGS[key].variable).filter((name) => !refused.has(name))).toEqual([]);

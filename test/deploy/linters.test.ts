@@ -66,7 +66,7 @@ describe("helm", () => {
     expect(await run(helm, "lint", "--strict", CHART)).toContain("0 chart(s) failed");
   });
 
-  it("renders the chart with default values, and its grace period is the sum of preStop, drain and 10 s", async ({
+  it("renders the chart with default values, and with a grace period of preStop plus drain plus 10 s", async ({
     skip,
   }) => {
     skip(helm === undefined, NONE);

@@ -36,7 +36,7 @@ describe("the error catalogue", () => {
     expect(Object.fromEntries(CODES.map((code) => [code, ERROR_CATALOGUE[code].status]))).toEqual(CONTRACT);
   });
 
-  it.each(CODES)("describes %s in words", (code) => {
+  it.each(CODES)("has a text description of %s", (code) => {
     const { title, status } = ERROR_CATALOGUE[code];
     expect(title).toMatch(/^[A-Z].{10,}[^.]$/);
     expect(new FencepostError(code, "why").status).toBe(status);
@@ -47,7 +47,7 @@ describe("the error catalogue", () => {
     expect(retriable.sort()).toEqual(["INTERNAL", "NOT_LEADER", "QUEUE_FULL", "QUOTA_EXCEEDED", "UNAVAILABLE"]);
   });
 
-  it("lists the reasons for a rejection", () => {
+  it("lists every reason for which a transaction can be rejected", () => {
     expect([...REJECTION_REASONS].sort()).toEqual(
       [
         ...["GAS_OVER_BLOCK", "GAS_TOO_LOW", "INSUFFICIENT_FUNDS", "INVALID_INPUT", "INVALID_SIGNATURE", "REVERT"],

@@ -14,7 +14,7 @@ describe("the known gas cap per transaction of a chain", () => {
     ["BNB Smart Chain", 56],
     ["Gnosis Chain", 100],
     ["Base", 8_453],
-  ])("is that of EIP-7825 on %s", (_, chainId) => {
+  ])("is the cap of EIP-7825 on %s", (_, chainId) => {
     expect(knownGasCap(chainId)).toBe(16_777_216n);
   });
 
@@ -58,7 +58,7 @@ describe("the known gas cost of a plain transfer", () => {
     expect(plainTransferGas(1, payload)).toBeNull();
   });
 
-  it("is known also with an empty access list", () => {
+  it("also applies to a transfer with an empty access list", () => {
     expect(plainTransferGas(1, { ...transfer, accessList: [] })).toBe(21_000n);
   });
 });

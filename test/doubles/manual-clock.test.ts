@@ -16,7 +16,7 @@ describe("the manual clock", () => {
     expect(clock.now().toISOString()).toBe("2026-01-01T00:00:00.010Z");
   });
 
-  it("shows each callback the time at which it was due", async () => {
+  it("shows each timer callback the time at which the timer was due", async () => {
     const clock = createManualClock();
     const seen: number[] = [];
     clock.after(30, () => seen.push(clock.monotonicMs()));
@@ -51,7 +51,7 @@ describe("the manual clock", () => {
     expect(log).toEqual(["first", "second", "third"]);
   });
 
-  it("fires timers that a callback sets, if they are due within the same advance", async () => {
+  it("fires a timer set by a callback if it is due within the same advance", async () => {
     const clock = createManualClock();
     const seen: number[] = [];
     const tick = () => {
@@ -64,7 +64,7 @@ describe("the manual clock", () => {
     expect(clock.nextDueMs).toBe(40);
   });
 
-  it("runs until no timer is left, and throws if one loop sets timers forever", async () => {
+  it("runs until no timer is left, and throws if timers are set without end", async () => {
     const clock = createManualClock();
     let last = 0;
     clock.after(60_000, () =>

@@ -16,7 +16,7 @@ describe("seeded entropy", () => {
     expect(draw(1)).toEqual(draw(1));
   });
 
-  it("differs for neighbouring seeds", () => {
+  it("returns different values for neighbouring seeds", () => {
     const firsts = Array.from({ length: 200 }, (_, seed) => JSON.stringify(draw(seed)[0]));
     expect(new Set(firsts).size).toBe(200);
   });

@@ -34,7 +34,7 @@ describe("a database dump", () => {
   const drill = (script: "backup.sh" | "restore.sh", from = file()) =>
     runDrill(script, from, { databaseUrl: server?.url ?? "", directory: directory.path });
 
-  it("leaves lanes suspended if restored over newer data, lists lost transactions, and no nonce is used twice", async ({
+  it("leaves lanes suspended and lists lost transactions if it is restored over newer data", async ({
     simulated,
     skip,
   }) => {
@@ -73,7 +73,7 @@ describe("a database dump", () => {
     expect(nonce).toBe(5);
   });
 
-  it("leaves the database unchanged if it is truncated and its restore fails", async ({ simulated, skip }) => {
+  it("leaves the database unchanged if its restore fails because it is truncated", async ({ simulated, skip }) => {
     skip(server === null, NO_POSTGRES_15);
     const node = await nodes.start(simulated.url);
     await node.client.waitFor((await node.client.send(pricedTransfer(0))).txId);

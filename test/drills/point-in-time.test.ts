@@ -22,7 +22,7 @@ vi.setConfig({ testTimeout: 180_000 });
 const run = promisify(execFile);
 type Settings = Readonly<Record<string, string>>;
 
-describe("a PostgreSQL 15 server (Debian)", () => {
+describe("a restored PostgreSQL 15 server (Debian)", () => {
   let directory: TemporaryDirectory;
   let server: EmbeddedPostgres | null = null;
   let nodes: Nodes & { killAll(): Promise<void> };
@@ -78,7 +78,7 @@ describe("a PostgreSQL 15 server (Debian)", () => {
     expect(nonce).toBe(cursor);
   }
 
-  it("starts a new timeline when recovered to a past moment, and the first node detects that by itself", async ({
+  it("has a new timeline after recovery to a past moment, which the first node detects by itself", async ({
     simulated,
   }) => {
     await confirmAll(simulated.url, range(2));
@@ -104,7 +104,7 @@ describe("a PostgreSQL 15 server (Debian)", () => {
     await expectToWait(simulated.url, 5);
   });
 
-  it("shows no sign of a restore from a copied data directory, so the operator runs migrate --after-restore", async ({
+  it("shows no sign of the restore if its data directory was copied, so the operator runs migrate --after-restore", async ({
     simulated,
   }) => {
     await confirmAll(simulated.url, range(2));

@@ -68,7 +68,7 @@ describe("the cluster started from compose.yml", () => {
     return createClient({ url, apiKey });
   }
 
-  it("has Prometheus scrape every node, with the alert rules loaded", async () => {
+  it("has a Prometheus that scrapes every node and has loaded the alert rules", async () => {
     const url = await stack.urlOf("prometheus", 9090);
     interface Targets {
       readonly activeTargets: readonly { readonly health: string; readonly labels: { readonly instance: string } }[];
@@ -121,7 +121,7 @@ describe("the cluster started from compose.yml", () => {
     expect((await client.nodes()).length).toBeGreaterThanOrEqual(NODES.length);
   });
 
-  it("is shown by Grafana: the dashboard is provisioned, and each panel's query has a result", async ({ skip }) => {
+  it("has a Grafana with the dashboard, in which each panel's query has a result", async ({ skip }) => {
     skip(withoutGrafana !== null, `${withoutGrafana}: Grafana was not tried`);
     const client = await clientOfAll();
     await client.waitFor((await client.send(transfer(0, "shown"))).txId);
@@ -149,7 +149,7 @@ describe("the cluster started from compose.yml", () => {
     );
   });
 
-  it("ends every node with code 0 on docker stop, within the grace period, and starts again", async () => {
+  it("stops on docker stop within the grace period, with exit code 0 of every node, and can start again", async () => {
     const containers = await Promise.all(NODES.map((name) => stack.containerOf(name)));
     await docker("stop", ...containers);
     const codes = await docker("inspect", "--format={{.State.ExitCode}}", ...containers);

@@ -126,7 +126,7 @@ describe("the Docker image", () => {
     expect(JSON.parse(said)).toEqual({ uid: 65532, gid: 65532, open: [] });
   });
 
-  it("sends and tracks a transaction with secret files, signs in a separate process, and drains on docker stop", async ({
+  it("sends and tracks a transaction with keys from secret files and a separate signing process", async ({
     database,
     simulated,
   }) => {

@@ -18,7 +18,7 @@ import { waitUntil } from "../support/wait-until.ts";
 
 describe("two nodes with a separate admin port", () => {
   // protects [Attacks] src/application/authority.ts, src/main/service.ts, src/main/cli.ts
-  it("forward creates and kills over that port; a create is charged to its API key once, and the key's queue share applies", async ({
+  it("forward creates and kills over that port, and charge a forwarded create to its API key only once", async ({
     simulated,
     nodes,
   }) => {

@@ -20,8 +20,8 @@ const it = base.extend<{ readonly directory: string }>({
   },
 });
 
-describe("a transaction above requireApproval", () => {
-  it("is sent after another API key approves it on any node, and fails if that key rejects it", async ({
+describe("a transaction above the limit requireApproval", () => {
+  it("is sent after another API key approves it on any node, and fails if another API key rejects it", async ({
     nodes,
     simulated,
     database,

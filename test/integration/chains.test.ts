@@ -100,7 +100,7 @@ describe("every transaction is confirmed exactly once with", () => {
     expect(answers(scene)).toContain("nonceTooHigh");
   });
 
-  it("two machines at different heights behind one URL", async ({ stage, database }) => {
+  it("two servers at different block heights behind one URL", async ({ stage, database }) => {
     const scene = await stage();
     scene.server.faults.alternate(3);
     await sendAll(scene, database, 6);
@@ -128,7 +128,7 @@ describe("every transaction is confirmed exactly once with", () => {
     );
   });
 
-  it("an endpoint that simulates a transaction before it accepts it, and answers with a contract's revert message", async ({
+  it("an endpoint that simulates each transaction first, and answers with the contract's revert message", async ({
     stage,
     database,
   }) => {
@@ -142,7 +142,7 @@ describe("every transaction is confirmed exactly once with", () => {
     expect(contracts.map(({ answer }) => answer)).toEqual(["unknown", "unknown", "unknown", "unknown"]);
   });
 
-  it("an endpoint that limits the rate: it gets no call until its Retry-After, and the other endpoint serves meanwhile", async ({
+  it("an endpoint that limits the rate, which gets no call until its Retry-After while the other endpoint serves", async ({
     stage,
     database,
   }) => {
@@ -155,7 +155,7 @@ describe("every transaction is confirmed exactly once with", () => {
     await audit({ database, rpcUrl: scene.spare?.url as string });
   });
 
-  it("a single endpoint that limits the rate: it gets the next call after its Retry-After", async ({
+  it("a single endpoint that limits the rate, which gets the next call only after its Retry-After", async ({
     stage,
     database,
   }) => {
@@ -174,7 +174,7 @@ describe("every transaction is confirmed exactly once with", () => {
   });
 });
 
-describe("a gas price that rises above the offered fee", () => {
+describe("a market gas price that rises above the offered fee", () => {
   const priced = (index: number, fees: Record<string, string>) => {
     const { payload, ...rest } = transfer(index);
     return { ...rest, payload: { ...payload, gas: "21000", ...fees } };
@@ -186,7 +186,7 @@ describe("a gas price that rises above the offered fee", () => {
     ["eip1559", DYNAMIC],
     ["legacy", LEGACY],
   ] as const)(
-    "is followed (%s): the stored bytes are decoded, signed again, and mined once",
+    "leads to a reprice (%s): the stored bytes are decoded, signed again, and mined once",
     async ([type, fees], { stage, database }) => {
       const scene = await stage();
       scene.server.chain.setBaseFee(6n * GWEI);
@@ -206,7 +206,7 @@ describe("a gas price that rises above the offered fee", () => {
     },
   );
 
-  it("makes the transaction STUCK in the feed if it also exceeds the ceiling, and CONFIRMED once the price falls", async ({
+  it("makes the transaction STUCK if it also exceeds the ceiling, and CONFIRMED once the price falls", async ({
     stage,
     database,
   }) => {
@@ -228,7 +228,7 @@ describe("a gas price that rises above the offered fee", () => {
     ]);
   });
 
-  it("is followed by a custom repricing strategy, within the ceiling", async ({ stage, database }) => {
+  it("leads to a reprice by a custom repricing strategy, within the ceiling", async ({ stage, database }) => {
     const seen: RepricingView[] = [];
     const greedy: RepricingStrategy = {
       name: "greedy",

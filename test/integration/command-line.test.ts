@@ -13,7 +13,7 @@ import { TcpProxy } from "../support/tcp-proxy.ts";
 import { waitUntil } from "../support/wait-until.ts";
 
 describe("fencepost dev", () => {
-  it("starts database, chain, node and accounts; Ctrl-C stops all of them and keeps the data", async ({
+  it("starts database, chain, node and accounts, and on Ctrl-C stops all of them and keeps the data", async ({
     fencepost,
   }) => {
     const dev = fencepost.run(DEV);
@@ -128,7 +128,7 @@ describe("fencepost start", () => {
   });
 
   // protects [Explained, and said aloud] src/main/node/compose-node.ts, src/application/lane/lanes.ts, src/adapters/postgres/session/is-away.ts
-  it("waits longer than a lease if its first transactions time out, logs that once, and then serves", async ({
+  it("keeps waiting, even longer than a lease, while its first database transactions time out, and then serves", async ({
     fencepost,
     simulated,
     database,
@@ -167,7 +167,7 @@ describe("fencepost start", () => {
     expect(start.stderr()).not.toContain("hunter2");
   });
 
-  it("exits with one line that names a database that does not exist, or a chain that does not answer", async ({
+  it("exits with one line that names the database if it does not exist, or the chain if it does not answer", async ({
     fencepost,
     simulated,
     database,

@@ -93,7 +93,7 @@ describe("a database outage", () => {
 });
 
 describe("a database crash under load", () => {
-  it("loses no accepted request; all others fail with a clear error, and are accepted once when repeated", async ({
+  it("loses no accepted request, and each request that failed is accepted once when it is repeated", async ({
     postgres,
     database,
     simulated,
@@ -134,11 +134,7 @@ describe("a database crash under load", () => {
 describe("a database connection that breaks at COMMIT", () => {
   const FAULTS: readonly CommitFault[] = ["cut-after", "cut-before", "hold-answer", "stall-before"];
 
-  it("loses and duplicates no request: each is stored once, whatever response its caller got", async ({
-    postgres,
-    database,
-    simulated,
-  }) => {
+  it("loses and duplicates no request, whatever response the caller got", async ({ postgres, database, simulated }) => {
     const proxy = await TcpProxy.start(Number(new URL(postgres.url).port));
     const nodes = nodesOn(proxy.through(postgres.url));
     try {

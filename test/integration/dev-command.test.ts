@@ -25,7 +25,7 @@ describe("fencepost dev", () => {
   });
 
   // protects [Attacks] src/main/dev/dev.ts
-  it("restarts a database that was killed, reports that, and loses nothing", async ({ seeded }) => {
+  it("restarts its database if it was killed, reports that, and loses nothing", async ({ seeded }) => {
     const dev = seeded.run(DEV);
     const client = createClient({ url: (await dev.ready).url, repeat: false });
     const [lane] = await client.signers();
@@ -43,7 +43,7 @@ describe("fencepost dev", () => {
     }
   });
 
-  it("reports in one line that another fencepost dev uses its directory", async ({ seeded }) => {
+  it("refuses to start, with one line, if another fencepost dev uses its directory", async ({ seeded }) => {
     const first = seeded.run(DEV);
     const { url } = await first.ready;
     const second = seeded.run(DEV);
@@ -53,7 +53,7 @@ describe("fencepost dev", () => {
     expect((await fetch(`${url}/readyz`)).status, "the first one is undisturbed").toBe(200);
   });
 
-  it("starts again, with its database, after the previous one was killed", async ({ seeded }) => {
+  it("starts again with its old database after it was killed", async ({ seeded }) => {
     const first = seeded.run(DEV);
     await first.ready;
     first.signal("SIGKILL");
@@ -63,7 +63,7 @@ describe("fencepost dev", () => {
     expect((await fetch(`${url}/readyz`)).status).toBe(200);
   });
 
-  it("leaves nothing running if it is interrupted during start", async ({ seeded }) => {
+  it("leaves no process running if it is interrupted during start", async ({ seeded }) => {
     const dev = seeded.run(DEV);
     const said = await waitUntil(() => /PostgreSQL \S+ on port (\d+)/.exec(dev.stderr()), "the database is up");
     dev.signalGroup("SIGINT");

@@ -70,7 +70,7 @@ async function deployed(signer: FencepostSigner, initial: bigint) {
 }
 
 describe("Fencepost's signer for ethers", () => {
-  it("transfers, and ethers finds the receipt", async () => {
+  it("transfers ether, and ethers finds the receipt", async () => {
     const tx = (await signerOn().sendTransaction({ to: RECIPIENT, value: parseEther("1") })) as SentResponse;
     expect(tx).toMatchObject({ nonce: 0, value: parseEther("1"), to: RECIPIENT, blockNumber: null });
     expect(await receiptOf(tx)).toMatchObject({ status: 1, hash: tx.hash });
@@ -119,9 +119,9 @@ describe("Fencepost's signer for ethers", () => {
   });
 });
 
-describe("with ethers, a transaction that is signed again", () => {
+describe("with ethers, waiting for a transaction that is signed again", () => {
   // protects [Wallet libraries, and tests of callers] src/wallets/attempt-hashes.ts
-  it("is awaited as the same transaction after a reprice, and reported as replaced after a cancel", async () => {
+  it("returns the same transaction after a reprice, and reports a replacement after a cancel", async () => {
     const signer = signerOn();
     await stack.chain.pauseMining();
     onTestFinished(() => stack.chain.resumeMining());
@@ -144,7 +144,7 @@ describe("with ethers, a transaction that is signed again", () => {
 });
 
 describe("with ethers, a refusal", () => {
-  it("of a reverting call has the revert reason as an ethers error, and nothing is sent", async () => {
+  it("of a reverting call is an ethers error with the revert reason, and nothing is sent", async () => {
     const signer = signerOn();
     const factory = new ContractFactory([], revertingInitCode(REVERT_DATA.withReason), signer);
     const refusing = await factory.deploy();
@@ -160,7 +160,7 @@ describe("with ethers, a refusal", () => {
     expect(isError(error, "INSUFFICIENT_FUNDS")).toBe(true);
   });
 
-  it("of a nonce other than the next one is the matching ethers error; the next nonce is honoured", async () => {
+  it("of a nonce other than the next one is the matching ethers error", async () => {
     const signer = signerOn();
     await expect(signer.sendTransaction({ to: RECIPIENT, nonce: 1 })).rejects.toThrow(/nonce too high/);
     expect(await signer.sendTransaction({ to: RECIPIENT, nonce: 0, value: 3n })).toMatchObject({ nonce: 0 });
@@ -169,7 +169,7 @@ describe("with ethers, a refusal", () => {
     expect(await sentBy(signer)).toHaveLength(1);
   });
 
-  it("follows a signing request, an account that is not the signer's, or a missing provider; nothing is sent", async () => {
+  it("is the result of a signing request, a wrong `from` account, or a missing provider, and nothing is sent", async () => {
     const signer = signerOn();
     await expect(signer.sendTransaction({ to: RECIPIENT, type: 4 })).rejects.toThrow(/type 0x4/);
     await expect(signer.sendTransaction({ to: RECIPIENT, from: RECIPIENT })).rejects.toThrow(/from mismatch/);

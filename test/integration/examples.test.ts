@@ -39,7 +39,7 @@ function codeOf(name: string): string {
 }
 
 describe.each(examples)("the example %s", (name) => {
-  it("declares its imports in the versions that are tested here, and the current Fencepost version", () => {
+  it("declares its imports in the tested versions, and the current Fencepost version", () => {
     const { dependencies, devDependencies } = manifestOf(name);
     const declared = { ...dependencies, ...devDependencies };
     expect(importedBy(codeOf(name)).filter((each) => !(each in dependencies))).toEqual([]);

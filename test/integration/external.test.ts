@@ -33,8 +33,8 @@ function usurp({ chain }: SimulatedServer): string | undefined {
   return chain.mineForeign(LANE).transactions[0]?.transaction.hash;
 }
 
-describe.concurrent("if another program uses the key,", () => {
-  it("the transaction whose nonce that program consumed fails and names the other hash, and later transactions continue", async ({
+describe.concurrent("if another program uses the same key,", () => {
+  it("the transaction whose nonce it consumed fails with the hash of the other transaction, and later ones continue", async ({
     simulated,
     nodes,
     database,
@@ -84,12 +84,12 @@ describe.concurrent("if another program uses the key,", () => {
   });
 });
 
-describe.concurrent("a different chain behind the endpoint's URL", () => {
+describe.concurrent("a wrong chain behind the endpoint's URL", () => {
   it.for([
     ["with another beginning", { seed: "another" }],
     ["with another number", { chainId: 999_331 }],
   ] as const)(
-    "%s stops the lane and changes no outcome, until the right chain is back",
+    "(%s) stops the lane and changes no outcome until the right chain is back",
     async ([, options], { simulated, nodes, database }) => {
       const node = await nodes.start(simulated.url, OFTEN);
       const { client, url } = node;
@@ -124,12 +124,16 @@ describe.concurrent("a different chain behind the endpoint's URL", () => {
   );
 });
 
-describe.concurrent("a chain node that signs with its own key", () => {
+describe.concurrent("an Ethereum node that signs with its own key", () => {
   const KEY_OF_NODE = `0x${"5e".repeat(20)}` as const;
   const atNode = { FENCEPOST_NODE_SIGNERS: KEY_OF_NODE, FENCEPOST_GRAY_ZONE_INTERVAL: "200ms" };
   const sending = (index: number) => ({ ...pricedTransfer(index), signer: KEY_OF_NODE });
 
-  it("receives payloads, and the transactions it signed are tracked", async ({ simulated, nodes, database }) => {
+  it("receives unsigned payloads, and the transactions that it signs are tracked", async ({
+    simulated,
+    nodes,
+    database,
+  }) => {
     simulated.chain.holdKeys(KEY_OF_NODE);
     const { client } = await nodes.start(simulated.url, atNode);
     await client.sendBatch(range(5).map(sending));

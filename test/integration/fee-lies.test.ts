@@ -105,7 +105,7 @@ describe("a transfer of one wei", () => {
   );
 
   it.for(["a base fee of zero", "no base fee"] as const)(
-    "costs the usual price, with an alert, if the first of two endpoints reports %s and an extreme gas price",
+    "costs the usual price, and raises an alert, if the first of two endpoints reports %s and an extreme gas price",
     async (lie, { stage }) => {
       const { fencepost, events, balance } = await stage(lie, { endpoints: 2 });
       const before = await balance();
@@ -119,7 +119,7 @@ describe("a transfer of one wei", () => {
   );
 
   // protects [Sent again, priced again, stuck] src/domain/fees/ceilings.ts
-  it("costs no more than the ceiling on gas times fee, whatever the fee ceiling is", async ({ stage }) => {
+  it("costs no more than the ceiling on gas times fee, even if the ceiling per gas is higher", async ({ stage }) => {
     const most = ETHER / 1_000n;
     const { fencepost, events, balance } = await stage("a base fee of zero", {
       options: { maxGasCostWei: String(most) },

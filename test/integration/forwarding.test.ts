@@ -66,7 +66,7 @@ describe("two nodes in separate processes", () => {
     expect(leases.every(({ fencingToken }) => fencingToken >= 1)).toBe(true);
   });
 
-  it("pass on the owner's responses: duplicates, reused request ids, refusals", async ({ edr, nodes }) => {
+  it("forward the owner's responses, whether duplicates, reused request ids or refusals", async ({ edr, nodes }) => {
     const pair = [await nodes.start(edr.url), await nodes.start(edr.url)];
     const owners = await spread(pair);
     const stranger = pair.find((node) => node !== owners.get(SIGNER)) as NodeProcess;
@@ -86,7 +86,7 @@ describe("two nodes in separate processes", () => {
     expect(codes).toEqual(["REQUEST_ID_REUSED", "SUBMISSION_REJECTED"]);
   });
 
-  it("refuse, in basic mode, a create for the other node's lane and name the owner; the SDK retries there if it has that address", async ({
+  it("refuse, in basic mode, a create for the other node's lane, and name the owner, where the SDK retries", async ({
     edr,
     nodes,
   }) => {
@@ -105,11 +105,7 @@ describe("two nodes in separate processes", () => {
 });
 
 describe("a node embedded in another process", () => {
-  it("forwards its creates, bigints included, to a reachable node, and receives no forwarded ones", async ({
-    edr,
-    nodes,
-    database,
-  }) => {
+  it("forwards its creates to a reachable node, and gets none forwarded", async ({ edr, nodes, database }) => {
     const embedded = await createFencepost({
       databaseUrl: database.url,
       chains: [{ rpc: edr.url, confirmations: 1, pollInterval: "50ms" }],

@@ -27,7 +27,7 @@ function ethersOn(url: string): JsonRpcProvider {
 }
 
 describe("viem on /rpc", () => {
-  it("transfers, deploys, writes, sends 200 at once, and finds the replacement of a transaction", async ({
+  it("transfers, deploys, writes, sends 200 transactions at once, and finds the replacement of a transaction", async ({
     edr,
     nodes,
     database,
@@ -84,7 +84,7 @@ describe("viem on /rpc", () => {
 });
 
 describe("ethers on /rpc", () => {
-  it("transfers, deploys, writes, sends 200 at once, and finds the replacement of a transaction", async ({
+  it("transfers, deploys, writes, sends 200 transactions at once, and finds the replacement of a transaction", async ({
     edr,
     nodes,
     database,
@@ -115,6 +115,8 @@ describe("ethers on /rpc", () => {
       maxFeePerGas: "90000000000",
       maxPriorityFeePerGas: "50000000000",
     });
+    // The replacement is in the mempool once the chain no longer has the first attempt.
+    await expect.poll(() => edr.rpc("eth_getTransactionByHash", [slow.hash]), { timeout: 20_000 }).toBeNull();
     await edr.rpc("evm_setIntervalMining", [BLOCK_TIME_MS]);
     expect(await waiting).toMatchObject({ code: "TRANSACTION_REPLACED", reason: "repriced", receipt: { status: 1 } });
     await provider.removeAllListeners();
@@ -141,9 +143,9 @@ const sending = (work: Promise<string>): Promise<Sent> =>
     (error: unknown) => ({ error }),
   );
 
-describe("on /rpc, a response lost after the commit", () => {
+describe("a response of /rpc that is lost after the commit", () => {
   // protects [JSON-RPC] src/adapters/http/rpc/sends.ts, src/adapters/http/rpc/error-codes.ts
-  it("leaves one transaction if lost between database and node, and the sender gets its hash or its id", async ({
+  it("leaves one transaction if it is lost between database and node, and the sender gets its hash or its id", async ({
     edr,
     nodes,
     database,
@@ -188,7 +190,7 @@ describe("on /rpc, a response lost after the commit", () => {
   });
 
   // protects [JSON-RPC] src/adapters/http/rpc/sends.ts
-  it("leaves one transaction if lost between node and client, also if the client repeats the request with repeat=merge", async ({
+  it("leaves one transaction if it is lost between node and client, even if the client repeats the request with repeat=merge", async ({
     edr,
     nodes,
     database,

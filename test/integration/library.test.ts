@@ -60,7 +60,7 @@ async function order(fencepost: Fencepost, client: Client, id: number): Promise<
 const intakeRows = (database: Database) => database.query("SELECT 1 FROM fencepost.intake WHERE alias_of IS NULL");
 
 describe("createFencepost", () => {
-  it("sends, repeats, waits for outcomes, and follows the feed", async ({ embed, edr, database }) => {
+  it("sends, repeats a request, waits for outcomes, and reads the feed", async ({ embed, edr, database }) => {
     const fencepost = await embed.create(edr.url);
     const created = await Promise.all(range(5).map((index) => fencepost.send(transfer(index))));
     expect(created.map(({ nonce }) => nonce).toSorted()).toEqual(range(5));
@@ -104,7 +104,7 @@ describe("createFencepost", () => {
     await expect(elsewhere).rejects.toMatchObject({ code: "EPOCH_CHANGED", epoch: 1 });
   });
 
-  it("refuses invalid requests with the same error codes as the service, and consumes nothing", async ({
+  it("refuses invalid requests with the same error codes as the service, and uses no nonce for them", async ({
     embed,
     edr,
     database,
@@ -248,7 +248,7 @@ describe("send inside the caller's database transaction", () => {
     expect(ordered).toEqual(ordered.toSorted((a, b) => a - b));
   });
 
-  it("becomes an alias of the existing transaction if its request id was used meanwhile, or REQUEST_ID_REUSED if the payload differs", async ({
+  it("leads to the existing transaction if its request id was used meanwhile, or fails if the payload differs", async ({
     embed,
     simulated,
     database,
@@ -271,7 +271,7 @@ describe("send inside the caller's database transaction", () => {
     expect((await fencepost.send(transfer(2, "twice"))).txId).toBe(second?.txId);
   });
 
-  it("is refused when taken from the intake table if it would revert: FAILED_FINAL/REJECTED, no nonce, in the feed", async ({
+  it("ends as FAILED_FINAL/REJECTED, without a nonce, if it would revert when it is taken from the intake table", async ({
     embed,
     simulated,
     database,
@@ -297,7 +297,7 @@ describe("send inside the caller's database transaction", () => {
     await untilSettled(database, 2);
   });
 
-  it("is taken from the intake table exactly once by one of two owners, even if the owner changes meanwhile", async ({
+  it("is taken from the intake table exactly once, even if the lane's owner changes meanwhile", async ({
     embed,
     simulated,
     database,
@@ -349,7 +349,7 @@ describe("send inside the caller's database transaction", () => {
 });
 
 describe("operator actions through the library", () => {
-  it("suspend a lane, consult the stuck hook, and resume it; the history names the actor", async ({
+  it("suspend a lane, decide about a transaction by the stuck hook, and resume the lane", async ({
     simulated,
     embed,
   }) => {

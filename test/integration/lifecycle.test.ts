@@ -40,7 +40,7 @@ async function expectNothingConsumed(database: Database): Promise<void> {
 }
 
 describe("a transaction from HTTP to finality on a real EVM", () => {
-  it("gets 202, is CONFIRMED with every stage in its history, is in the feed, and moves money", async ({
+  it("gets 202, is CONFIRMED with every stage in its history and in the feed, and transfers the value", async ({
     edr,
     nodes,
     database,
@@ -71,7 +71,10 @@ describe("a transaction from HTTP to finality on a real EVM", () => {
     await audit({ database, rpcUrl: edr.url });
   });
 
-  it("deploys by bytecode and calls by ABI; viem and ethers read the same from the chain", async ({ edr, nodes }) => {
+  it("can deploy by bytecode and call by ABI, and viem and ethers read the same result from the chain", async ({
+    edr,
+    nodes,
+  }) => {
     const { client } = await nodes.start(edr.url);
     const contract = await deploy(client, { bytecode: SAMPLE_BYTECODE, args: ["7"] });
     const viem = createPublicClient({ transport: http(edr.url) });
@@ -165,7 +168,7 @@ describe("a create is refused with 422 and consumes nothing for", () => {
     expect(repaired.nonce).toBe(2);
   });
 
-  it("insufficient funds, gas too low or over the block limit, unknown signer or chain", async ({
+  it("insufficient funds, gas too low or above the block limit, an unknown signer or an unknown chain", async ({
     edr,
     nodes,
     database,

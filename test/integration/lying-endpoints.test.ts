@@ -30,7 +30,7 @@ const deployment = { ...transfer(0), payload: { bytecode: LOGGING_INIT_CODE } };
 
 describe.concurrent("an endpoint that reports false receipts", () => {
   it.for([1, 2])(
-    "decides no outcome, with %i endpoint(s); the true receipt decides once it is reported, and no outcome is revised",
+    "decides no outcome, with %i endpoint(s), and the outcome follows once the true receipt is reported",
     async (endpoints, { edr, nodes, database }) => {
       const proxies: readonly RpcProxy[] = await Promise.all(range(endpoints).map(() => startRpcProxy(edr.url)));
       try {
@@ -53,7 +53,7 @@ describe.concurrent("an endpoint that reports false receipts", () => {
   );
 
   // protects [False receipts] src/application/lane/lane-writer.ts
-  it("has no effect with a false contract address: the address is computed from signer and nonce", async ({
+  it("cannot cause a false contract address, which is computed from signer and nonce", async ({
     edr,
     nodes,
     database,

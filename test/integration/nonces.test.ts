@@ -30,7 +30,7 @@ async function codeOf(asking: Promise<unknown>): Promise<string> {
 const holesOf = async (client: FencepostClient) => (await client.signer(SIGNER))[0]?.holes ?? [];
 
 describe("a reserved nonce", () => {
-  it("is used by a raw transaction that viem signed, and confirmed", async ({ edr, nodes, database }) => {
+  it("can be used by a raw transaction that viem signed, and is confirmed", async ({ edr, nodes, database }) => {
     const { url, client } = await nodes.start(edr.url);
     const answer = await fetch(`${url}/api/v1/nonces`, {
       method: "POST",
@@ -59,7 +59,7 @@ describe("a reserved nonce", () => {
     await audit({ database, rpcUrl: edr.url });
   });
 
-  it("is handled by the SDK's withNonce: submitted, sent by the caller, released, or left to expire", async ({
+  it("used with the SDK's withNonce is submitted, sent by the caller, released, or left to expire", async ({
     edr,
     nodes,
   }) => {
@@ -106,7 +106,7 @@ describe("a reserved nonce", () => {
   });
 
   // protects [Reservations] src/main/library/embedded-face.ts, src/client/with-nonce.ts
-  it("is handled by the library's withNonce with the same results as the SDK", async ({ edr, nodes, database }) => {
+  it("used with the library's withNonce has the same results as with the SDK", async ({ edr, nodes, database }) => {
     const { client } = await nodes.start(edr.url);
     const theirs = await client.withNonce({ signer: SIGNER }, async ({ nonce }) => ({
       rawTransaction: await sign(nonce),
@@ -152,7 +152,7 @@ describe("a reserved nonce", () => {
   });
 });
 
-describe("a hole from a reserved nonce", () => {
+describe("a hole left by a reserved nonce", () => {
   it("is used by the next transaction if the reservation was released", async ({ edr, nodes, database }) => {
     const { client } = await nodes.start(edr.url);
     const { reservationId, nonce } = await client.reserveNonce({ signer: SIGNER });
@@ -191,7 +191,7 @@ describe("a hole from a reserved nonce", () => {
   });
 
   // protects [Reservations] src/application/detours/holes.ts, src/application/detours/holes.ts
-  it("blocks no other transaction by default: the caller's own transaction is searched for, then a placeholder fills the hole", async ({
+  it("blocks no other transaction by default, because a placeholder fills it if the caller's own transaction is not found", async ({
     edr,
     nodes,
     database,
@@ -208,7 +208,7 @@ describe("a hole from a reserved nonce", () => {
     await audit({ database, rpcUrl: edr.url });
   });
 
-  it("can still be used by its late caller while nothing else has filled it", async ({ edr, nodes, database }) => {
+  it("can still be used by its late caller until something else fills it", async ({ edr, nodes, database }) => {
     const { client } = await nodes.start(edr.url);
     const { reservationId, nonce } = await client.reserveNonce({ signer: SIGNER, ttl: 1 });
     await waitUntil(async () => (await holesOf(client)).length === 1, "the reservation is a hole");
@@ -241,17 +241,14 @@ describe("a hole from a reserved nonce", () => {
     expect(await database.query("SELECT 1 FROM fencepost.transaction")).toHaveLength(1);
   });
 
-  it("cannot be caused in large numbers: a reservation over the limit gets 429 with the rule", async ({
-    edr,
-    nodes,
-  }) => {
+  it("cannot be caused in large numbers, because a reservation over the limit gets 429", async ({ edr, nodes }) => {
     const { client } = await nodes.start(edr.url, { FENCEPOST_MAX_RESERVATIONS: "1" });
     await client.reserveNonce({ signer: SIGNER });
     const error = await client.reserveNonce({ signer: SIGNER }).catch((reason: unknown) => reason);
     expect(error).toMatchObject({ status: 429, code: "QUOTA_EXCEEDED", problem: { rule: "maxReservations" } });
   });
 
-  it("makes the lane's lowest open transaction STUCK if configured so, with the nonce and the reason", async ({
+  it("makes the lane's lowest open transaction STUCK, with the nonce and the reason, if configured so", async ({
     edr,
     nodes,
     database,

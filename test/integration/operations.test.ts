@@ -60,7 +60,7 @@ const auditOf = (database: Database, { chain, url }: SimulatedServer) =>
   audit({ database, rpcUrl: url, witnessed: chain.witness.map(({ hash }) => hash) });
 
 describe("a transaction with validUntil", () => {
-  it("expires if it is not mined in time, sent or not, unless an operator holds it", async ({
+  it("expires if it is not mined in time, whether sent or not, unless an operator has put it on hold", async ({
     held,
     nodes,
     database,
@@ -94,7 +94,7 @@ describe("a transaction with validUntil", () => {
 });
 
 describe("an operator", () => {
-  it("cancels a transaction in time: its nonce is used by an empty transfer, and the history has actor and reason", async ({
+  it("can cancel a transaction in time: an empty transfer uses its nonce, and the history has actor and reason", async ({
     held,
     nodes,
     database,
@@ -117,7 +117,7 @@ describe("an operator", () => {
     await auditOf(database, held);
   });
 
-  it("cancels too late: the original is mined and reported, and a later cancel gets 409", async ({
+  it("can be too late to cancel: the original is mined and reported, and a later cancel gets 409", async ({
     held,
     nodes,
     database,
@@ -139,7 +139,7 @@ describe("an operator", () => {
     await auditOf(database, held);
   });
 
-  it("replaces a sent and a queued transaction; the original of the queued one is never sent", async ({
+  it("can replace a sent and a queued transaction, and the original of the queued one is never sent", async ({
     held,
     nodes,
     database,
@@ -174,9 +174,9 @@ describe("an operator", () => {
   });
 });
 
-describe("a takeover during a cancel", () => {
+describe("a kill of the node during a cancel", () => {
   it.for(["another.signed", "another.committed"])(
-    "leaves the next owner with the committed cancel, or with none, after a kill at %s",
+    "(at %s) leaves the next owner with the whole cancel if it was committed, and otherwise with none",
     async (failpoint, { held, nodes, database }) => {
       const doomed = nodes.crashing(failpoint, held.url, SHORT_LEASE);
       const { url } = await doomed.ready;
@@ -203,7 +203,7 @@ describe("a takeover during a cancel", () => {
 describe("a stuck hook over HTTP", () => {
   const SECRET = "s3cret-of-the-hook";
 
-  it("gets a signed request about a transaction that blocks its lane too long, and its answer CANCEL is applied; alerts reach the webhook", async ({
+  it("gets a signed request about a transaction that blocks its lane too long, and its answer CANCEL is applied", async ({
     held,
     nodes,
     database,

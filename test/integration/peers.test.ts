@@ -30,7 +30,7 @@ async function dumpOf(database: Database): Promise<readonly string[]> {
 
 describe("an attacker who can read the database", () => {
   // protects [Attacks] src/adapters/peers/gate.ts, src/adapters/postgres/migrations/0037_release_0_1_0.sql
-  it("cannot spend: nothing in the database authorises a request to the internal routes between nodes", async ({
+  it("finds nothing in it that authorises a request to the internal routes between nodes", async ({
     simulated,
     nodes,
     database,

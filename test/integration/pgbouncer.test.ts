@@ -48,7 +48,7 @@ describe("behind PgBouncer", () => {
     expect((await node.exited).code).toBe(0);
   });
 
-  it("a killed node's lanes are taken over under load and nothing is lost; hints use the direct database URL", async ({
+  it("the lanes of a killed node are taken over under load, without any loss", async ({
     database,
     simulated,
     nodes,

@@ -70,7 +70,7 @@ const to = (index: number, prefix: string) => ({
 
 describe("replicas that embed the library", () => {
   // protects [Replicas that embed the library] src/application/cluster/route.ts, src/application/cluster/pending-requests.ts, src/application/cluster/pending-creates.ts, src/application/stages/1-create/asked-create.ts
-  it("accept every send for every signer, create each once, and assign nonces without gaps", async ({
+  it("accept every send for every signer, create each transaction once, and assign nonces without gaps", async ({
     replicas,
     edr,
     database,
@@ -146,11 +146,7 @@ describe("replicas that embed the library", () => {
     await audit({ database, rpcUrl: edr.url });
   });
 
-  it("continue if one of them is killed: accepted requests are sent, and none twice", async ({
-    replicas,
-    edr,
-    database,
-  }) => {
+  it("lose no accepted request and send none twice if one of them is killed", async ({ replicas, edr, database }) => {
     const child = await replicas.apart(edr.url, 10_000);
     const here = await replicas.here(edr.url);
     await waitUntil(() => sentBy(child).length >= 30, "the other has sent some");
@@ -184,7 +180,7 @@ describe("replicas that embed the library", () => {
   });
 
   // protects [Replicas that embed the library] src/application/cluster/pending-requests.ts, src/adapters/postgres/statements/left-request.ts
-  it("accept requests for lanes of a frozen replica, and send them once a lane has a live owner", async ({
+  it("accept requests for the lanes of a frozen replica, and send them once the lane has a live owner", async ({
     replicas,
     edr,
     database,

@@ -73,7 +73,7 @@ describe("a node with a retention age", () => {
   });
 
   // protects [Retention] src/application/stages/1-create/answer-existing.ts, src/application/detours/intake.ts, src/adapters/postgres/stores/loads.ts
-  it("refuses a late repeat of a deleted request without calling the chain, even if the chain would refuse it too", async () => {
+  it("refuses a late repeat of a deleted request without calling the chain", async () => {
     const nonces = await rows.query("SELECT next_nonce FROM fencepost.lane ORDER BY signer");
     await expect(fencepost.send(transfer(0, "old"))).rejects.toMatchObject(REFUSED);
     await expect(fencepost.send(pricedTransfer(1, "old"))).rejects.toMatchObject(REFUSED);
@@ -82,7 +82,7 @@ describe("a node with a retention age", () => {
     expect(await rows.query("SELECT next_nonce FROM fencepost.lane ORDER BY signer")).toEqual(nonces);
   });
 
-  it("refuses a late repeat to a pool, for any of its lanes, and in a batch only the repeated items", async () => {
+  it("refuses a late repeat of a deleted request to a pool, and in a batch refuses only such repeats", async () => {
     await expect(fencepost.send(inPool(0))).rejects.toMatchObject(REFUSED);
     const results = await fencepost.sendMany([transfer(0, "old"), transfer(0, "new"), inPool(0), inPool(1)]);
     expect(results.map((result) => ("code" in result ? result.code : "sent"))).toEqual([
@@ -94,7 +94,7 @@ describe("a node with a retention age", () => {
   });
 
   // protects [Retention] src/application/stages/1-create/answer-existing.ts, src/application/detours/intake.ts, src/adapters/postgres/stores/loads.ts
-  it("refuses a late repeat that was sent inside the caller's own database transaction", async () => {
+  it("refuses a late repeat of a deleted request, sent inside the caller's own database transaction", async () => {
     const pool = new Pool({ connectionString: database.url, max: 1 });
     const client = await pool.connect();
     await client.query("BEGIN");
@@ -112,7 +112,7 @@ describe("a node with a retention age", () => {
     await expect(fencepost.send(transfer(0, "old")), "nor is it the refused one's now").rejects.toMatchObject(REFUSED);
   });
 
-  it("returns the feed's new start to a reader that is below it, and continues for a reader at that start", async () => {
+  it("returns the feed's new start to a reader whose position was deleted", async () => {
     const below = fencepost.completionsPage({ after: truncatedAt - 1 });
     await expect(below).rejects.toMatchObject({ code: "FEED_TRUNCATED", status: 410, resumeAfter: truncatedAt });
     const sent = await fencepost.send(transfer(7, "young"));

@@ -18,8 +18,8 @@ import { waitUntil } from "../support/wait-until.ts";
 
 const signer = SIGNER.toLowerCase() as Address;
 
-describe.concurrent("nonces that the endpoint reports as used by others", () => {
-  it("are verified and skipped: if the lane's next nonce is 5 and the mined count is 10, the next create gets 10", async ({
+describe.concurrent("a mined transaction count above the lane's next nonce", () => {
+  it("is followed: if the next nonce is 5 and 10 transactions are mined, the next create gets nonce 10", async ({
     simulated,
     nodes,
     database,
@@ -34,7 +34,7 @@ describe.concurrent("nonces that the endpoint reports as used by others", () => 
     expect(await metrics.text()).toContain("fencepost_nonce_drift");
   });
 
-  it("are ignored if the endpoint reports them falsely once", async ({ simulated, nodes, database }) => {
+  it("is ignored if the endpoint reports it falsely once", async ({ simulated, nodes, database }) => {
     const { client } = await nodes.start(simulated.url, { FENCEPOST_NONCE_STATE_TIMEOUT: "0s" });
     await client.waitFor((await client.send(pricedTransfer(0))).txId);
     let lies = 1;
@@ -46,7 +46,7 @@ describe.concurrent("nonces that the endpoint reports as used by others", () => 
 });
 
 describe.concurrent("a full queue", () => {
-  it("answers 429 with Retry-After, consumes nothing for the refused request, and loses no accepted one", async ({
+  it("answers 429 with Retry-After, uses no nonce for the refused request, and loses no accepted one", async ({
     simulated,
     nodes,
     database,
@@ -80,7 +80,7 @@ describe.concurrent("a full queue", () => {
 });
 
 describe.concurrent("finality", () => {
-  it("waits for the configured block tag: CONFIRMED only once the chain reports the block as safe", async ({
+  it("is reached by the configured block tag: CONFIRMED only once the chain reports the block as safe", async ({
     nodes,
     database,
   }) => {

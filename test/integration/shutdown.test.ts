@@ -63,7 +63,7 @@ describe("SIGTERM", () => {
     await audit({ database, rpcUrl: simulated.url, witnessed });
   });
 
-  it("makes /readyz report draining; the node answers requests in progress, and ends long polls", async ({
+  it("makes /readyz report draining, while the node answers requests in progress and ends long polls", async ({
     simulated,
     nodes,
   }) => {

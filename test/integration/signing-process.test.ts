@@ -28,7 +28,7 @@ const PROCESS = { FENCEPOST_SIGNING: "process" };
 
 describe("the signing process of a node", () => {
   // protects [Signers] src/adapters/evm/signers/process/signing-process.ts, src/main/node/open-signing.ts
-  it("exposes no key in its environment or arguments, and repeated kills lose nothing and send nothing twice", async ({
+  it("exposes no key in its environment or arguments, and loses nothing if it is killed repeatedly", async ({
     simulated,
     nodes,
     database,

@@ -109,7 +109,7 @@ describe("a test stack of startFencepost", () => {
 });
 
 describe("a test stack on the user's own PostgreSQL server", () => {
-  it("creates a database there, and drops it on stop or dispose; doing both is no error", async () => {
+  it("creates a database there, and drops it on stop or dispose, even if both are called", async () => {
     const { adminUrl: databaseUrl } = inject("postgres");
     const stack = await startFencepost({ databaseUrl, settings: { FENCEPOST_CONFIRMATIONS: "0" } });
     await stack.client.waitFor(await transfer(stack), { timeoutMs: 30_000 });

@@ -14,7 +14,7 @@ async function bringForward(database: Database, name: string, worksWith: string)
 }
 
 describe("a database schema of a newer version", () => {
-  it("lets a node that is one release older start; an even older node exits with one line that states what to do", async ({
+  it("allows a node that is one release older to start, but not an even older one", async ({
     simulated,
     nodes,
     database,

@@ -75,7 +75,7 @@ async function repriced(client: ReturnType<typeof wallet>) {
 }
 
 describe("a viem wallet client with Fencepost's transport", () => {
-  it("transfers, and viem finds the receipt", async () => {
+  it("transfers ether, and viem finds the receipt", async () => {
     const client = wallet();
     const hash = await client.sendTransaction({ to: RECIPIENT, value: parseEther("1") });
     const receipt = await client.waitForTransactionReceipt({ hash });
@@ -147,7 +147,7 @@ describe("a viem wallet client with Fencepost's transport", () => {
 });
 
 describe("with viem, a transaction that Fencepost reprices", () => {
-  it("is found under its new hash, by a caller that was waiting and by one that requests the receipt later", async () => {
+  it("is found under its new hash, both by a caller that already waits and by one that requests the receipt later", async () => {
     const client = wallet();
     const { hash, dearer } = await repriced(client);
     expect(await client.getTransaction({ hash })).toMatchObject({ hash, blockNumber: null, value: 1n, nonce: 0 });
@@ -223,7 +223,7 @@ describe("with viem, a refusal", () => {
     await expect(strange).rejects.toThrow(/UNKNOWN_SIGNER/);
   });
 
-  it("of a nonce other than the next one is the matching viem error; the next nonce is honoured", async () => {
+  it("of a nonce other than the next one is the matching viem error", async () => {
     const client = wallet();
     const high = client.sendTransaction({ to: RECIPIENT, nonce: 1 }).catch((thrown: BaseError) => thrown);
     expect(((await high) as BaseError).walk((each) => each instanceof NonceTooHighError)).toBeInstanceOf(
@@ -240,7 +240,7 @@ describe("with viem, a refusal", () => {
     expect(await sentBy(client.account.address)).toHaveLength(1);
   });
 
-  it("follows a request to sign a message or typed data, or to send a blob transaction; nothing is sent", async () => {
+  it("is the result of a request to sign a message or typed data, or to send a blob transaction", async () => {
     const client = wallet();
     await expect(client.signMessage({ message: "hello" })).rejects.toThrow(/signs only the transactions that it sends/);
     const typed = client.signTypedData({
@@ -255,7 +255,7 @@ describe("with viem, a refusal", () => {
   });
 
   // protects [Wallet libraries, and tests of callers] src/wallets/send-through.ts
-  it("has, at the timeout, the transaction's id if it was accepted but is not signed yet", async () => {
+  it("at the timeout contains the transaction's id if it was accepted but is not signed yet", async () => {
     const client = wallet(stack.client, 300);
     const signer = client.account.address;
     await stack.client.suspend(signer, { reason: "a test" });

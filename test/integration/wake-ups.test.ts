@@ -28,8 +28,8 @@ const it = base.extend<{ readonly notified: { readonly words: Set<string>; reado
 const LISTENERS = `FROM pg_stat_activity
   WHERE application_name = 'fencepost wake-ups' AND datname = current_database()`;
 
-describe("nodes with hints between them (NOTIFY)", () => {
-  it("send hints about completions, about requests from a caller's transaction, and about released lanes", async ({
+describe("nodes that send each other hints (NOTIFY)", () => {
+  it("send them for completions, for requests committed by a caller, and for released lanes", async ({
     database,
     simulated,
     nodes,
@@ -55,7 +55,7 @@ describe("nodes with hints between them (NOTIFY)", () => {
     await waitUntil(() => notified.words.has("lanes"), "lanes are told of");
   });
 
-  it("also work without hints: if disabled, no node listens and no hint is sent", async ({
+  it("also work if hints are disabled: no node listens, and no hint is sent", async ({
     database,
     simulated,
     nodes,

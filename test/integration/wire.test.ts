@@ -37,7 +37,7 @@ const untilReady = (url: string, ready: boolean) =>
   waitUntil(async () => (await fetch(`${url}/readyz`)).ok === ready, `readyz says ${ready}`);
 
 describe.concurrent("a broadcast whose response is lost", () => {
-  it("is one transaction with one nonce: the same bytes are sent again and answered `already known`", async ({
+  it("leads to one transaction with one nonce: the same bytes are sent again and answered `already known`", async ({
     simulated,
     nodes,
     database,
@@ -85,7 +85,7 @@ describe.concurrent("a broadcast whose response is lost", () => {
 });
 
 describe.concurrent("an endpoint that is down", () => {
-  it("blocks only what needs it: creates with fees on known lanes are accepted, and broadcasts resume later", async ({
+  it("blocks only creates that need it, and broadcasts resume when it is back", async ({
     simulated,
     nodes,
     database,
@@ -120,14 +120,14 @@ describe.concurrent("an endpoint that is down", () => {
   });
 });
 
-describe.concurrent("an endpoint that", () => {
+describe.concurrent("an endpoint that does not work correctly", () => {
   const faults = [
     ["answers 502 in HTML", { kind: "httpError", status: 502 }],
     ["cuts every connection", { kind: "unavailable" }],
     ["answers every call with an internal error", { kind: "error", code: -32603, message: "Internal error" }],
   ] as const;
   it.for(faults)(
-    "%s causes no failed transaction and decides no outcome",
+    "(%s) causes no failed transaction and decides no outcome",
     async ([, fault], { simulated, nodes, database }) => {
       const { client, url } = await nodes.start(simulated.url);
       await client.waitFor((await client.send(transfer(0))).txId);
@@ -145,7 +145,7 @@ describe.concurrent("an endpoint that", () => {
     },
   );
 
-  it("hangs does not block any caller forever, and accepted transactions are sent once it responds again", async ({
+  it("blocks no caller forever if it hangs, and accepted transactions are sent once it responds again", async ({
     simulated,
     nodes,
     database,
@@ -164,8 +164,8 @@ describe.concurrent("an endpoint that", () => {
   });
 });
 
-describe.concurrent("two endpoints of one configuration", () => {
-  it("serve as one chain: either one serves while the other is down", async ({ simulated, nodes, database }) => {
+describe.concurrent("two endpoints of one configured chain", () => {
+  it("can replace each other: either one serves while the other is down", async ({ simulated, nodes, database }) => {
     const second = await startSimulatedServer({ chain: simulated.chain });
     try {
       const { client } = await nodes.start(`${simulated.url},${second.url}`);

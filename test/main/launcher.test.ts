@@ -189,7 +189,7 @@ describe("the command line as a process", () => {
 
   it.each(["bin/fencepost.js", "src/main/signing-main.ts"])(
     // protects [Signers] bin/fencepost.js, src/main/signing-main.ts, src/main/node/serve-keys.ts
-    "disables Node's inspector on SIGUSR1 before anything is loaded: %s",
+    "prevents SIGUSR1 from opening Node's inspector, before anything is loaded: %s",
     (path) => {
       const lines = readFileSync(path, "utf8").split("\n");
       const statements = lines.filter((line) => line !== "" && !/^(?:\/\/|#!|":")/.test(line));
@@ -199,7 +199,7 @@ describe("the command line as a process", () => {
   );
 
   // protects [Signers] bin/fencepost.js, src/main/signing-main.ts, src/main/node/serve-keys.ts
-  it("exits before it reads a secret if an inspector was opened during Node's start", async () => {
+  it("exits before it reads a secret if an inspector is already open at its start", async () => {
     const early = join(directory, "early.cjs");
     writeFileSync(early, 'require("node:inspector").open(0);');
     const argv = ["--require", early, launcher, "config"];

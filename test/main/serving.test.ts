@@ -37,7 +37,7 @@ afterEach(() => {
 describe("the command fencepost dev", () => {
   const ready = { ...node, chainId: 31337, signers: ["0xA", "0xB"] };
 
-  it("passes on a default configuration and the directory, and writes progress to standard error", async () => {
+  it("starts with a default configuration and the given directory, and writes progress to standard error", async () => {
     dev.mockImplementation(async (request: DevRequest, done: (one: DevReady) => void) => {
       request.say("PostgreSQL is coming up");
       done(ready);
@@ -65,7 +65,7 @@ describe("the command fencepost dev", () => {
 });
 
 describe("the command fencepost start", () => {
-  it("passes on a complete configuration, and prints only the ready line to standard output", async () => {
+  it("starts with a complete configuration, and prints only the ready line to standard output", async () => {
     Object.assign(process.env, START);
     start.mockImplementation(async (_: unknown, done: (one: typeof node) => void) => done(node));
     expect(await main(["start"])).toBe(0);

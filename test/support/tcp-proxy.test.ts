@@ -39,7 +39,7 @@ it("the TCP proxy drops the response to the next successful COMMIT, but passes o
   expect(client.bytesRead).toBe(refusal.length);
 });
 
-it("the TCP proxy waits for another client's COMMIT if the first client disconnected before the response", async () => {
+it("the TCP proxy drops another client's COMMIT response if the first client disconnected before its own", async () => {
   const proxy = await TcpProxy.start(await serverSaying("", "COMMIT\0"));
   onTestFinished(() => proxy.close());
   const hit = proxy.atNextCommit("cut-after");

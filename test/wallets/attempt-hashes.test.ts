@@ -5,7 +5,7 @@ import { attempt, hashOf, RECIPIENT, SIGNER, sampleTransaction } from "./sample-
 
 const kinds = (...names: Parameters<typeof attempt>[1][]) => names.map((kind, index) => attempt(index + 1, kind));
 
-describe("the transaction mined instead of an attempt", () => {
+describe("the mined transaction that replaces an unmined attempt", () => {
   it.each([
     ["the same payload for more", kinds("initial", "reprice"), 1, 2, hashOf(2)],
     ["the same payload for less", kinds("initial", "reprice", "reprice"), 3, 1, hashOf(1)],
@@ -19,7 +19,7 @@ describe("the transaction mined instead of an attempt", () => {
     expect(minedInstead(sampleTransaction({ attempts }, mined), hashOf(asked))).toBe(instead);
   });
 
-  it("is null while nothing is mined, and for an unknown hash", () => {
+  it("is null while nothing is mined, or if the hash is unknown", () => {
     const attempts = kinds("initial", "reprice");
     expect(minedInstead(sampleTransaction({ attempts }), hashOf(1))).toBeNull();
     expect(minedInstead(sampleTransaction({ attempts }, 1), hashOf(9))).toBeNull();
@@ -27,7 +27,7 @@ describe("the transaction mined instead of an attempt", () => {
 });
 
 describe("the pending view of an attempt", () => {
-  it("looks like a node's pending transaction, with lower-case addresses", () => {
+  it("has the form of a node's pending transaction, with lower-case addresses", () => {
     expect(pendingView(sampleTransaction(), hashOf(1).toUpperCase().replace("0X", "0x"))).toMatchObject({
       hash: hashOf(1),
       from: SIGNER.toLowerCase(),
@@ -41,13 +41,13 @@ describe("the pending view of an attempt", () => {
     });
   });
 
-  it("is absent if the attempt's payload is not the transaction's, or the hash is unknown", () => {
+  it("is absent if the attempt has another payload than the transaction, or if the hash is unknown", () => {
     const attempts = kinds("initial", "cancel");
     expect(pendingView(sampleTransaction({ attempts }), hashOf(2))).toBeNull();
     expect(pendingView(sampleTransaction(), hashOf(9))).toBeNull();
   });
 
-  it("uses the attempt with the lowest ordinal, or none while that attempt has no hash", () => {
+  it("uses the transaction's first attempt, or none while that attempt has no hash", () => {
     const attempts = kinds("initial", "reprice");
     expect(firstAttempt(sampleTransaction({ attempts: attempts.toReversed() }))?.txHash).toBe(hashOf(1));
     const unsaid = [{ ...attempt(1, "initial"), txHash: null }, attempt(2, "reprice")];

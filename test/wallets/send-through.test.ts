@@ -48,7 +48,7 @@ function scripted(sends: readonly (Error | string)[], looks: readonly (Error | T
 
 describe("a send through a wallet library", () => {
   // protects [Wallet libraries, and tests of callers] src/wallets/send-through.ts
-  it("is repeated under the same request id, never another one, while its outcome is unknown", async () => {
+  it("is repeated under the same request id while its outcome is unknown", async () => {
     const unknown = [failure("UNREACHABLE", 0), failure("UNAVAILABLE", 503), failure("UNEXPECTED_ANSWER", 502)];
     const { source, asked } = scripted(
       [...unknown, "tx-1"],
@@ -71,7 +71,7 @@ describe("a send through a wallet library", () => {
     expect(error).toHaveProperty("message", expect.stringContaining("send it again with the request id order-1"));
   });
 
-  it("fails at its timeout with the transaction's id if it is accepted but unsigned", async () => {
+  it("fails at its timeout with the transaction's id if the transaction is accepted but unsigned", async () => {
     const waiting = sampleTransaction({ state: "CREATED", subState: "AWAITING_APPROVAL", attempts: [] });
     const error = await sendThrough(scripted(["tx-1"], [waiting]).source, INTENT, 1).catch((thrown: unknown) => thrown);
     expect(error).toMatchObject({ txId: "tx-1", requestId: "order-1", code: -32003 });

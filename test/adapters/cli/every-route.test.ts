@@ -84,7 +84,7 @@ const REACHED = ROUTES.map(({ operationId, path }) => ({ operationId, path })).f
   ({ path }) => !path.startsWith("/rpc"),
 );
 
-describe("CLI commands for every route of the API", () => {
+describe("the CLI commands that call the API", () => {
   // protects [The command line] src/adapters/cli/run-cli.ts
   it.each(REACHED.map(({ operationId }) => operationId))("include a command that calls %s", async (operationId) => {
     const { asked, code, stderr } = await ask(COMMANDS[operationId] ?? []);
@@ -118,7 +118,7 @@ describe("CLI commands for every route of the API", () => {
 
   const requestOf = async (argv: readonly string[]) => (await ask(argv)).asked.at(-1);
 
-  it("send their options as the request body", async () => {
+  it("send options such as --reason and --nonce in the request body", async () => {
     const fees = ["--max-fee-per-gas", "20gwei", "--max-priority-fee-per-gas", "1gwei"];
     const resolving = ["resolve", ID, ...because, "--action", "REPLACE", "--then", "manual", ...payload, ...fees];
     const { body: resolved } = (await requestOf(resolving)) ?? {};
@@ -137,7 +137,7 @@ describe("CLI commands for every route of the API", () => {
     expect((await requestOf(reserving))?.body).toEqual({ signer: SIGNER, ttl: "5m", chainId: 1, requestId: "made-up" });
   });
 
-  it("send their options as the query string", async () => {
+  it("send options such as --limit and --after in the query string", async () => {
     expect((await requestOf(["ready", "--chain-id", "5"]))?.query).toEqual({ chain: "5" });
     expect((await requestOf(["signers", "--limit", "2", "--after", "x"]))?.query).toEqual({ limit: "2", after: "x" });
     expect((await requestOf(["signers", SIGNER, "--fresh"]))?.query).toEqual({ fresh: "true" });

@@ -48,7 +48,7 @@ describe("fencepost signers", () => {
     expect(stdout).toContain("suspend, operator:ops: lunch");
   });
 
-  it("requires a reason to suspend or resume a lane, or to realign its next nonce with the chain", async () => {
+  it("requires a reason to suspend or resume a lane, or to set its next nonce from the chain", async () => {
     for (const action of ["suspend", "resume", "realign"]) {
       expect(await run([action, lane.signer], {})).toMatchObject({
         code: 2,

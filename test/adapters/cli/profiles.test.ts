@@ -16,7 +16,7 @@ function kept(start: Profiles = { current: null, profiles: {} }) {
 }
 
 describe("fencepost profile", () => {
-  it("stores nodes by name; the first one is selected until another is chosen, and none after the selected one is removed", async () => {
+  it("uses the first stored node until another is chosen, and none after the chosen node is removed", async () => {
     const { world, run } = kept();
     await run(["add", "local", "--url", "http://127.0.0.1:3000/"]);
     await run(["add", "production", "--url", "https://relay.example", "--api-key", "secret"]);

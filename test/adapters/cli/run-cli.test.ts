@@ -199,7 +199,7 @@ describe("failures of a CLI command", () => {
     expect(verbose.stderr).toMatch(/outer[\s\S]+ {4}at [\s\S]+inner/);
   });
 
-  it("keep all lines and the exit code of a CommandFailed error", async () => {
+  it("are printed with all lines and with the error's own exit code if the error is a CommandFailed", async () => {
     const error = new CommandFailed(["A: wrong", "B: wrong"], EXIT_CODES.misused, { cause: new Error("inner") });
     expect(await run(["migrate"], throwing(error))).toEqual({
       code: 2,
@@ -249,7 +249,7 @@ describe("a CLI command that calls a running node", () => {
     );
   });
 
-  it("stops one signer or all, and prints which nodes confirmed the stop and whether the stop is durable", async () => {
+  it("stops one signer or all signers, and prints which nodes confirmed the stop and whether it is durable", async () => {
     const requests: unknown[] = [];
     const state = {
       durable: false,

@@ -99,7 +99,7 @@ describe("fencepost send", () => {
   it.each([
     ["in JSON", [{ type: "function", name: "pay", inputs: [{ type: "string" }, { type: "uint256" }] }]],
     ["in Solidity's words", ["error Poor()", "function pay(string memo, uint256 amount)"]],
-  ])("parses arguments by the ABI %s", async (_, abi) => {
+  ])("parses arguments by an ABI that is given %s", async (_, abi) => {
     const files = { "abi.json": JSON.stringify(abi) };
     expect(await payloadOf(["--to", TO, "--abi", "abi.json", "pay", "[rent]", "2gwei"], files)).toMatchObject({
       args: ["[rent]", "2000000000"],
@@ -128,7 +128,7 @@ describe("fencepost send", () => {
     ["as Hardhat writes it", { ...TOKEN, bytecode: "0x6000" }],
     ["as Foundry writes it", { ...TOKEN, bytecode: { object: "0x6000" } }],
     ["as solc writes it, without 0x", { ...TOKEN, bytecode: "6000" }],
-  ])("deploys a compiled contract %s", async (_, artifact) => {
+  ])("deploys a compiled contract from a file %s", async (_, artifact) => {
     const files = { "Token.json": JSON.stringify(artifact) };
     const expected = { bytecode: "0x6000", abi: TOKEN.abi, args: ["42"] };
     expect(await payloadOf(["--deploy", "Token.json", "42"], files)).toEqual(expected);
@@ -143,7 +143,7 @@ describe("fencepost send", () => {
     });
   });
 
-  it("sends the content of a file or of standard input; options override its fields", async () => {
+  it("sends the content of a file or of standard input, and options override its fields", async () => {
     const content = JSON.stringify({ signer: TO, requestId: "of-the-file", payload: { to: TO } });
     for (const path of ["tx.json", "-"]) {
       const { sent } = await run(["--file", path, "--signer", SIGNER], { files: { [path]: content } });

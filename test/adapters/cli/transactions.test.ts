@@ -111,7 +111,7 @@ What helps:
   });
 });
 
-describe("fencepost explain, if the summary already contains a cause,", () => {
+describe("fencepost explain with a summary that already contains a cause", () => {
   it("prints that cause only once", async () => {
     const text = "mined in block 36 and final";
     const explain = async () => ({

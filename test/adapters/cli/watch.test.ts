@@ -109,7 +109,7 @@ describe("fencepost completions", () => {
     return { ...(await runCommand(["completions", ...argv], { actions, looks })), asked };
   }
 
-  it("continues from its last position and epoch with --follow, until the reader of its output closes", async () => {
+  it("reads on from its last position and epoch with --follow, until its output is closed", async () => {
     const { stdout, asked } = await follow(["--follow", "--after", "7", "--json"], 3);
     expect(asked).toEqual([
       { wait: 20, after: 7 },

@@ -37,7 +37,7 @@ const unavailable = () => {
   throw new Refusal(503, "UNAVAILABLE", "the database does not answer");
 };
 
-describe.skipIf(browserPath === undefined)("the dashboard, if the node answers with errors or not at all,", () => {
+describe.skipIf(browserPath === undefined)("the dashboard of a node that fails or hangs", () => {
   beforeAll(async () => {
     browser = await launchBrowser();
   });
@@ -47,7 +47,7 @@ describe.skipIf(browserPath === undefined)("the dashboard, if the node answers w
   afterAll(() => browser?.close());
 
   // protects [Everything at once] src/adapters/dashboard/public/sight.js
-  it("shows a red headline that names the database while every response is a 503, and a green one after a good response", async () => {
+  it("shows a red headline about the database while every response is a 503, and a green one after a success", async () => {
     const database = failing(unavailable);
     const { page, open } = await visit(browser, { isCalm: true, heldMs: 300, scene: database.scene });
     await open("#/");
@@ -69,7 +69,7 @@ describe.skipIf(browserPath === undefined)("the dashboard, if the node answers w
   });
 
   // protects [Everything at once] src/adapters/dashboard/public/sight.js
-  it("marks its data as stale by its own timer if requests hang, as on a frozen node", async () => {
+  it("marks its data as stale if requests hang, by a timer in the browser", async () => {
     const node = failing(() => silence);
     const { page, open } = await visit(browser, { isCalm: true, scene: node.scene });
     await page.clock.install();

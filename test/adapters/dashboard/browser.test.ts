@@ -471,7 +471,7 @@ describe.skipIf(browserPath === undefined)("the dashboard in a browser", () => {
     }
   });
 
-  it("follows the system's colour scheme until one is chosen", async () => {
+  it("follows the system's colour scheme until the user chooses one", async () => {
     const { page, open } = await visit(browser, { context: { colorScheme: "dark" } });
     await open("#/");
     const ground = () => page.evaluate("getComputedStyle(document.body).backgroundColor");
@@ -486,7 +486,7 @@ describe.skipIf(browserPath === undefined)("the dashboard in a browser", () => {
     expect(await ground()).toBe(dark);
   });
 
-  it("serves the API reference without console errors", async () => {
+  it("shows the API reference at /docs without console errors", async () => {
     const { page, complaints } = await visit(browser);
     const server = createHttpServer(httpOptions());
     const { url } = await server.listen("127.0.0.1", 0);

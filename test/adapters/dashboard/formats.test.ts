@@ -25,7 +25,7 @@ describe("amounts on the dashboard", () => {
     ["1234567890000000000000", "1,234.5678"],
     ["9999990000000000000000", "9,999.99"],
     [(2n ** 256n - 1n).toString(), /^115,792,089,.*\.\d{1,4}$/],
-  ])("show %s wei as %s ether", (wei, text) => {
+  ])("are shown in ether: %s wei as %s ether", (wei, text) => {
     if (typeof text === "string") expect(etherOf(wei)).toBe(text);
     else expect(etherOf(wei)).toMatch(text);
   });
@@ -37,11 +37,11 @@ describe("amounts on the dashboard", () => {
     ["00.5", "500000000000000000"],
     ["0.000000000000000001", "1"],
     ["123456789.123456789123456789", "123456789123456789123456789"],
-  ])("convert %s ether to %s wei, exact to the last digit", (ether, wei) => {
+  ])("are converted from %s ether to %s wei, exact to the last digit", (ether, wei) => {
     expect(weiOf(ether)).toBe(wei);
   });
 
-  it("are shown in gwei for fees", () => {
+  it("are shown in gwei if they are fees", () => {
     expect(gweiOf("3000000000")).toBe("3");
     expect(gweiOf("1234567")).toBe("0.001235");
   });
@@ -75,7 +75,7 @@ describe("texts on the dashboard", () => {
   });
 
   // protects [Attacks] src/adapters/dashboard/public/dom.js, src/adapters/dashboard/public/formats.js
-  it("spell out invisible and direction-changing characters", () => {
+  it("show invisible and direction-changing characters as code points", () => {
     expect(visible("a\u0000b\u202Ec\u200Bd\u2028e\n")).toBe("a⟨U+0000⟩b⟨U+202E⟩c⟨U+200B⟩d⟨U+2028⟩e⟨U+000A⟩");
     expect(visible("Zoë 東京 🦉 <b>")).toBe("Zoë 東京 🦉 <b>");
   });
@@ -143,7 +143,7 @@ describe("the stages of a transaction on the dashboard", () => {
     expect(["REVERTED", "NONCE_CONSUMED_EXTERNALLY"].map(moodOf)).toEqual(["failed", "failed"]);
   });
 
-  it("have durations computed from the history, and none for a stage that a reorg reopened", () => {
+  it("have durations computed from the history, except a stage that a reorg reopened", () => {
     const at = (ms: number) => new Date(1_760_000_000_000 + ms).toISOString();
     const step = (event: string, ms: number) => ({ event, firstAt: at(ms) });
     const history = [step("allocate", 10), step("sign", 30), step("broadcast", 100), step("mine", 1_000)];

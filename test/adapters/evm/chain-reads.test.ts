@@ -42,7 +42,7 @@ describe("opening a chain", () => {
     expect([chain.chainId, chain.endpoints]).toEqual([10, 2]);
   });
 
-  it("refuses endpoints of different chains, and names them", async () => {
+  it("refuses endpoints that serve different chains, and names these chains", async () => {
     const urls = (await servers(1, 10)).map((server) => server.url);
     await expect(open(urls)).rejects.toThrow(WrongChain);
     await expect(open(urls)).rejects.toThrow(/serves chain 1, .* serves chain 10/);
@@ -127,7 +127,7 @@ describe("blocks from an endpoint", () => {
     await expect(chain.head("latest")).rejects.toThrow(ChainUnavailable);
   });
 
-  it("are an error, not null, if the node fails to answer for a block tag", async () => {
+  it("are an error, not null, if the node fails to answer a request for a block tag", async () => {
     const { server, chain } = await bench();
     server.on("eth_getBlockByNumber", refuse(-32603, "database is closed"));
     await expect(chain.head("finalized")).rejects.toThrow(ChainUnavailable);
@@ -203,7 +203,7 @@ describe("receipts from an endpoint", () => {
     expect({ besideGas, besideGasUnsure }).toEqual({ besideGas: undefined, besideGasUnsure: undefined, ...beside });
   });
 
-  describe("of a few transactions in a large block", () => {
+  describe("for a few transactions of a large block", () => {
     const large = { ...block(7), transactionHashes: Array.from({ length: 9 }, (_, index) => hashOf(index + 1)) };
     const few = [hashOf(2), hashOf(5)];
 
@@ -282,7 +282,7 @@ describe("receipts from an endpoint", () => {
     [-32000, "Method not found"],
   ])(
     // protects [Chains that differ] src/adapters/evm/reads/read-receipts.ts
-    "are fetched by hash in a batch if the node lacks eth_getBlockReceipts (%i %s); that method is tried only once",
+    "are fetched by hash in a batch if the node lacks eth_getBlockReceipts (%i %s), a method that is tried only once",
     async (code, message) => {
       const { server, chain } = await bench();
       server.on("eth_getBlockReceipts", refuse(code, message));
@@ -394,7 +394,7 @@ describe("account and block data from endpoints", () => {
     await expect(chain.transactionCountEverywhere(ADDRESS, 99)).rejects.toThrow(ChainUnavailable);
   });
 
-  it("is an error if every endpoint serves another chain", async () => {
+  it("cannot be read if every endpoint serves another chain", async () => {
     const { server, chain } = await bench({ chainId: 31_337 });
     server.on("eth_getBlockByNumber", ([number]) => blockJson(Number(number)));
     await chain.blocksByNumber([0]);
@@ -405,7 +405,7 @@ describe("account and block data from endpoints", () => {
     await expect(chain.transactionCountEverywhere(ADDRESS, 0)).rejects.toThrow(ChainUnavailable);
   });
 
-  it("shows whether a second endpoint confirms or contradicts a block hash", async () => {
+  it("includes whether a second endpoint confirms or contradicts a block hash", async () => {
     const { other, chain } = await bench({ endpoints: 2 });
     expect(await chain.secondOpinion(7)).toEqual({ kind: "agreed", hash: hashOf(1_007) });
     other.on("eth_getBlockByNumber", ([tag]) => (tag === "0x8" ? null : blockJson(7, { hash: hashOf(0xbad) })));
@@ -419,7 +419,7 @@ describe("account and block data from endpoints", () => {
   });
 
   // protects [Chains that differ] src/adapters/evm/rpc/endpoints.ts
-  it("shows a second endpoint's different block hash even if the preferred endpoint failed in between", async () => {
+  it("includes a contradicting block hash of the second endpoint, even if the preferred endpoint failed before", async () => {
     const { server, other, chain } = await bench({ endpoints: 2 });
     other.on("eth_getBlockByNumber", () => blockJson(7, { hash: hashOf(0xbad) }));
     server.failAlways(DOWN);

@@ -42,7 +42,7 @@ describe("EvmChain on a real EVM", () => {
     expect(await h.chain.simulate(call)).toMatchObject({ outcome: "revert", revert: { name: "Panic" } });
   });
 
-  it("reports an endless loop as needing more gas than a block allows, or as too little gas if a gas limit is given", async () => {
+  it("reports that an endless loop exceeds the block's gas limit, or that the given gas limit is too low", async () => {
     const h = await start();
     const endless = { from: account(h.accounts, 0).address, to: null, data: "0x5b600056", value: 0n } as const;
     expect((await h.chain.simulate(endless)).outcome).toBe("gasOverBlock");

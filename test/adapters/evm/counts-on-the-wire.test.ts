@@ -101,33 +101,36 @@ describe("transaction counts of fifty new lanes in one poll", () => {
   });
 });
 
-describe("a transaction count that is read in a different batch from the endpoint's newest block", () => {
+describe("a transaction count", () => {
   const TOO_LARGE = { jsonrpc: "2.0", id: null, error: { code: -32_600, message: "batch too large" } };
 
   it.each([
     ["no batches", 1],
     ["two calls at once", 2],
     // protects [Keys of the node, other chains, comparison] src/adapters/evm/reads/read-sent.ts, src/adapters/evm/rpc/transport.ts
-  ])("is never older than that block, for an endpoint that accepts %s", async (_, longest) => {
-    const { chain, server } = await bench();
-    server.refuseBatches(TOO_LARGE, longest);
-    // Block 8 has one more transaction of each signer. It arrives during the request for the newest block number, after
-    // a count was returned.
-    let [head, counted] = [7, false];
-    server.on("eth_getTransactionCount", () => {
-      counted = true;
-      return `0x${(head < 8 ? USED : USED + 1).toString(16)}`;
-    });
-    server.on("eth_blockNumber", async () => {
-      for (let turn = 0; turn < 50 && !counted; turn++) await new Promise(setImmediate);
-      if (counted) head = 8;
-      return `0x${head}`;
-    });
-    const signers = LANES_OF_ALL.slice(0, 3).map(({ lane }) => lane.signer);
-    const ask = () => Promise.all(signers.map((signer) => chain.transactionCountEverywhere(signer, 8)));
-    expect((await ask()).flat()).not.toContainEqual({ kind: "says", count: USED });
-    [head, counted] = [7, false];
-    expect((await ask()).flat()).not.toContainEqual({ kind: "says", count: USED });
-    expect(server.calls("eth_getTransactionCount").length).toBeGreaterThanOrEqual(2 * signers.length);
-  });
+  ])(
+    "is never older than the newest block that is read with it, for an endpoint that accepts %s",
+    async (_, longest) => {
+      const { chain, server } = await bench();
+      server.refuseBatches(TOO_LARGE, longest);
+      // Block 8 has one more transaction of each signer. It arrives during the request for the newest block number, after
+      // a count was returned.
+      let [head, counted] = [7, false];
+      server.on("eth_getTransactionCount", () => {
+        counted = true;
+        return `0x${(head < 8 ? USED : USED + 1).toString(16)}`;
+      });
+      server.on("eth_blockNumber", async () => {
+        for (let turn = 0; turn < 50 && !counted; turn++) await new Promise(setImmediate);
+        if (counted) head = 8;
+        return `0x${head}`;
+      });
+      const signers = LANES_OF_ALL.slice(0, 3).map(({ lane }) => lane.signer);
+      const ask = () => Promise.all(signers.map((signer) => chain.transactionCountEverywhere(signer, 8)));
+      expect((await ask()).flat()).not.toContainEqual({ kind: "says", count: USED });
+      [head, counted] = [7, false];
+      expect((await ask()).flat()).not.toContainEqual({ kind: "says", count: USED });
+      expect(server.calls("eth_getTransactionCount").length).toBeGreaterThanOrEqual(2 * signers.length);
+    },
+  );
 });

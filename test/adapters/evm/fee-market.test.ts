@@ -24,7 +24,7 @@ const refuse = (code: number, message: string) => () => {
 };
 
 describe("the fee market read from an endpoint", () => {
-  it("is read in one round trip: base fees including the next block's, and tips of blocks that have transactions", async () => {
+  it("contains base fees up to the next block's and tips of blocks with transactions, all read in one round trip", async () => {
     const { server, chain } = await bench();
     await chain.head("latest");
     const before = server.requests.length;

@@ -105,7 +105,7 @@ describe("a receipt read by transaction hash", () => {
     await expect(chain.receipts([hashOf(2)])).rejects.toThrow(/a block that it does not have/);
   });
 
-  it("costs one read of its block, however many receipts of the block are requested", async () => {
+  it("needs one read of its block, however many receipts of that block are requested", async () => {
     const { server, chain } = await bench();
     server.on("eth_getBlockByHash", () => blockJson(7));
     server.on("eth_getTransactionReceipt", ([hash]) => (hash === hashOf(9) ? null : receiptJson(Number(hash))));

@@ -17,7 +17,7 @@ for (const endpoints of [1, 2, 3] as const) {
 }
 
 // protects [False receipts] src/adapters/evm/reads/agree.ts
-it("a finalized block that one of three endpoints invents is outvoted, also at the same height", async () => {
+it("a finalized block that one of three endpoints invents is outvoted by the other two, even at the same height", async () => {
   const { chain, proxies, mine, close } = await startLyingEndpoints(3);
   try {
     await mine();

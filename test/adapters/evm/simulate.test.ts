@@ -23,7 +23,7 @@ async function outcomeOf([code, message, data]: Refused, gas?: bigint): Promise<
 }
 
 describe("simulating a transaction", () => {
-  it("uses eth_estimateGas if no gas is given, and eth_call if it is", async () => {
+  it("uses eth_estimateGas if no gas limit is given, and eth_call if one is given", async () => {
     const { server, chain } = await bench();
     server.on("eth_estimateGas", () => "0x5208");
     server.on("eth_call", () => "0x");
@@ -222,7 +222,7 @@ describe("simulating a transaction", () => {
     ["an internal error", [-32603, "Internal error"]],
     ["bad parameters", [-32602, "invalid argument 0"]],
     ["an empty error text", [0, ""]],
-  ])("is unavailable, not a failed transaction, after %s", async (_, refused) => {
+  ])("reports that the chain is unavailable, not that the transaction fails, after %s", async (_, refused) => {
     await expect(outcomeOf(refused)).rejects.toThrow(ChainUnavailable);
     await expect(outcomeOf(refused, 25_000n)).rejects.toThrow(ChainUnavailable);
   });
@@ -253,10 +253,10 @@ describe("simulating a transaction", () => {
   });
 });
 
-describe("the gas of a plain transfer to a receiver without code", () => {
+describe("the gas of a plain transfer", () => {
   const PLAIN: Call = { ...CALL, value: 1n, gasWithoutCode: 21_000n };
 
-  it("is the known cost, whatever the node estimates, and needs no extra request to check for code", async () => {
+  it("is the known cost if the receiver has no code, whatever the node estimates, and needs no extra request", async () => {
     const { server, chain } = await bench();
     server.on("eth_estimateGas", () => "0xd88a42");
     server.on("eth_getCode", () => "0x");

@@ -196,7 +196,7 @@ describe("submitting transactions with several endpoints", () => {
     ["with too high a nonce", "nonce too high", "rejected"],
     ["invalid for an unknown reason", "hmm", "rejected"],
   ])(
-    "confirms a final rejection by the first endpoint with the second, which may give another reason: a transaction %s",
+    "confirms a final rejection if the second endpoint refuses too, even for another reason: a transaction %s",
     async (_, words, answer) => {
       const b = await bench({ endpoints: 2 });
       b.server.on("eth_sendRawTransaction", refusing("oversized data"));

@@ -125,7 +125,7 @@ describe("every route of the API", () => {
   });
 
   // protects [Attacks] src/adapters/http/exchange/auth.ts
-  it("has its scope listed in src/contract/scopes.ts; a route without a scope cannot be registered", () => {
+  it("has its scope listed in src/contract/scopes.ts, because a route without a scope cannot be registered", () => {
     const written = guarded.map(({ method, path }) => `${method} ${path}`);
     expect(Object.keys(ROUTE_SCOPES).sort()).toEqual(written.sort());
     expect(() => scopeOf({ method: "POST", url: "/api/v1/tx/:txId/burn" })).toThrow(
@@ -161,7 +161,7 @@ describe("an API key", () => {
   });
 
   // protects [Attacks] src/application/authority.ts
-  it("may replace no transaction without the scope operate, not even its own", async () => {
+  it("may not replace a transaction without the scope operate, not even one that it created", async () => {
     for (const owner of ["mine", "other", null]) {
       const act = vi.fn(async () => sampleTransaction());
       const transaction = async () => sampleTransaction({ owner });

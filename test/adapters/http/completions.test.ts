@@ -48,7 +48,7 @@ describe("GET /api/v1/tx/completions", () => {
   it.each([
     ["30", 30_000],
     ["0.25", 250],
-  ])("waits up to %s seconds, with an abort signal for a caller that disconnects", async (wait, waitMs) => {
+  ])("waits up to %s seconds, or until the caller disconnects", async (wait, waitMs) => {
     const completions = feed();
     await httpApp({ completions }).inject(`/api/v1/tx/completions?wait=${wait}`);
     expect(completions).toHaveBeenCalledExactlyOnceWith({ after: 0, waitMs, signal: expect.any(AbortSignal) });

@@ -37,7 +37,7 @@ describe("POST /api/v1/tx", () => {
     expect(create).toHaveBeenCalledExactlyOnceWith(intent);
   });
 
-  it("passes on the API key's name, for a single transaction and for a batch", async () => {
+  it("passes the API key's name to the create stage, for a single transaction and for a batch", async () => {
     const create = creator();
     const createBatch = vi.fn(async () => [sampleCreated()]);
     const app = httpApp({ create, createBatch }, { apiKeys: [{ name: "shop", secret: "correct-horse" }] });
@@ -261,7 +261,7 @@ describe("POST /api/v1/tx/batch", () => {
     expect(response.json()).toMatchObject({ path: "idempotency-key" });
   });
 
-  it("fails with 500 if results are missing", async () => {
+  it("fails with 500 if the create stage returns fewer results than items", async () => {
     const error = vi.fn();
     const app = httpApp({ createBatch: () => Promise.resolve([sampleCreated()]) }, { logger: { error } });
     const response = await app.inject({ method: "POST", url: "/api/v1/tx/batch", payload: { transactions: items(2) } });

@@ -133,7 +133,7 @@ describe("an API key stored in the database", () => {
   });
 
   // protects [Attacks] src/application/live-keys.ts, src/main/service.ts
-  it("gets 503, not 401, while the node starts; configured keys already work", async () => {
+  it("gets 503, not 401, while the node starts, although configured keys already work", async () => {
     const liveKeys = new LiveKeys({ clock: createManualClock(), trustedMs: 1_000, quotas: NO_QUOTAS });
     await withKeys(
       async (app) => {

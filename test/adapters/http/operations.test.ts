@@ -57,7 +57,7 @@ describe("/readyz", () => {
     expect(readiness.mock.calls).toEqual([[31337], [undefined]]);
   });
 
-  it("is a problem document if ?chain= names an unknown chain or is no chain id", async () => {
+  it("answers with a problem document if ?chain= names an unknown chain or is no chain id", async () => {
     const unknown = new FencepostError("UNKNOWN_CHAIN", "chain 5 is not configured on this node");
     const app = httpApp({ readiness: () => Promise.reject(unknown) });
     const response = await app.inject("/readyz?chain=5");
@@ -87,7 +87,7 @@ describe("/metrics", () => {
     expect(response.body).toBe("fencepost_up 1\n");
   });
 
-  it("is a 500 problem when the registry fails", async () => {
+  it("answers with a 500 problem document if the registry fails", async () => {
     const app = httpApp({}, { metrics: () => Promise.reject(new Error("boom")) });
     const response = await app.inject("/metrics");
     expect(response.statusCode).toBe(500);

@@ -105,13 +105,13 @@ describe("the authentication of another node", () => {
     }
   });
 
-  it("gets 404 if this node accepts no forwarded requests", async () => {
+  it("is answered with 404 if this node accepts no forwarded requests", async () => {
     const response = await httpApp().inject({ method: "POST", url: PATH, headers: { authorization: AUTHORIZATION } });
     expect(response.statusCode).toBe(404);
     expect(response.json()).toMatchObject({ code: "NOT_FOUND" });
   });
 
-  it("gets 503 while this node starts, so that the sender tries other nodes", async () => {
+  it("is answered with 503 while this node starts, so that the sender tries other nodes", async () => {
     const starting = () => Promise.reject(unavailable("this node is starting"));
     const { post } = bench(undefined, { peer: { admit: starting, create: async () => [], act: done, kill: nothing } });
     const response = await post(sound);
@@ -205,7 +205,7 @@ describe("the response to forwarded creates", () => {
     ]);
   });
 
-  it("is 500 on a failure after the creates were handed over, never a code that means that nothing was done", async () => {
+  it("is 500 if a failure occurs after the creates were handed over, because other codes mean that nothing was done", async () => {
     const error = vi.fn();
     const { post } = bench(() => Promise.reject(unavailable("the database does not answer")), { logger: { error } });
     const response = await post(sound);
@@ -214,7 +214,7 @@ describe("the response to forwarded creates", () => {
     expect(error).toHaveBeenCalledTimes(1);
   });
 
-  it("is 500 if results are missing", async () => {
+  it("is 500 if it would have fewer results than creates", async () => {
     expect((await bench(async () => []).post(sound)).statusCode).toBe(500);
   });
 });

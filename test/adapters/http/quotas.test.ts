@@ -97,7 +97,7 @@ describe("an API key with a rate limit", () => {
   });
 
   // protects [Attacks] src/application/authority.ts, src/adapters/http/admission/rate-headers.ts
-  it("is charged for nonce reservations too, and the separate quota of reservations is reported beside the rate", async () => {
+  it("is charged for nonce reservations too, and its responses also report the separate quota of reservations", async () => {
     const { post } = bench();
     const refused = await post(SLOW, "/api/v1/nonces", { signer: SIGNER_EIP55 });
     expect(refused.statusCode).toBe(429);

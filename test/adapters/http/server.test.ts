@@ -210,7 +210,7 @@ describe("an HTTP request on the wire", () => {
     return answer;
   }
 
-  it("is refused with the path url, not as a bad body, if its URL is too long", async () => {
+  it("is refused with the error path `url`, not as a bad body, if its URL is too long", async () => {
     const { url } = await serve();
     const answer = await raw(url, `GET /?x=${"y".repeat(20_000)} HTTP/1.1\r\nhost: x\r\n\r\n`);
     expect(JSON.parse(answer.split("\r\n\r\n")[1] ?? "")).toMatchObject({ status: 400, path: "url" });
@@ -247,7 +247,7 @@ describe("an HTTP request on the wire", () => {
     expect(create).not.toHaveBeenCalled();
   });
 
-  it("is 413 if it has a chunked body over the limit", async () => {
+  it("is answered with 413 if it has a chunked body over the limit", async () => {
     const create = vi.fn(() => Promise.resolve(sampleCreated()));
     const { url } = await serve({ create });
     const outgoing = request(`${url}/api/v1/tx`, { method: "POST", headers: { "content-type": "application/json" } });
@@ -261,7 +261,7 @@ describe("an HTTP request on the wire", () => {
     expect(create).not.toHaveBeenCalled();
   });
 
-  it("is 413 if it has a Content-Length over the limit", async () => {
+  it("is answered with 413 if it has a Content-Length over the limit", async () => {
     const { url } = await serve();
     const response = await fetch(`${url}/api/v1/tx`, {
       method: "POST",

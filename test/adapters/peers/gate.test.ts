@@ -252,7 +252,7 @@ describe("a secret that all nodes share outside the database", () => {
 });
 
 describe("the directory of peer nodes", () => {
-  it("signs as the newest instance that others can read from the database, not as one whose registration failed", async () => {
+  it("signs requests as the newest registered instance of this process, not as one whose registration failed", async () => {
     const directory = peerDirectory({
       keys,
       secrets: [],

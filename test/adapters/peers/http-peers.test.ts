@@ -138,10 +138,10 @@ describe("a request to another node", () => {
   );
 });
 
-describe("the other nodes, as read from the database,", () => {
+describe("other nodes", () => {
   const sound = { kind: "answer", status: 200, body: results(anAnswer(aForwarded(1))) } as const;
 
-  it("are read once, not for every request", async () => {
+  it("are read from the database once, not for every request", async () => {
     const readInstances = vi.fn(async () => rows.rows);
     peer.behave(sound);
     const peers = connect({ readInstances });
@@ -149,7 +149,7 @@ describe("the other nodes, as read from the database,", () => {
     expect(readInstances).toHaveBeenCalledTimes(1);
   });
 
-  it("get no request if their rows cannot be read, and the rows are read again later", async () => {
+  it("get no request while their rows cannot be read from the database; the rows are read again later", async () => {
     const clock = createManualClock();
     const readInstances = vi.fn(async () => rows.rows).mockRejectedValueOnce(new Error("the database is away"));
     peer.behave(sound);

@@ -53,7 +53,7 @@ describe("the row versions that a transaction writes", () => {
   const of = (name: string): Counters => tables.get(name) ?? { relname: name, inserted: 0, updated: 0, hot: 0 };
 
   // protects [Reads] src/adapters/postgres/commit/ordinary-life.ts
-  it("number at most 10, and none of them is a history row", () => {
+  it("are at most 10, and none of them is a history row", () => {
     const versions = ["transaction", "payload", "attempt", "receipt", "step", "completion", "intake"].reduce(
       (sum, name) => sum + of(name).inserted + of(name).updated,
       0,

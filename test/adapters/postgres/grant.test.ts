@@ -42,7 +42,7 @@ describe("a database role that may not change the schema", () => {
 
   const refused = (sql: string) => expect(runner.query(sql)).rejects.toMatchObject({ code: LACKS_A_RIGHT });
 
-  it("has no access before migrate grants it, and a role that does not exist is refused in one line", async () => {
+  it("has no access before migrate grants it, and migrate refuses a role that does not exist", async () => {
     await refused("SELECT FROM fencepost.lane");
     await expect(migrate({ databaseUrl: database.url, grant: "nobody_at_all" })).rejects.toMatchObject({
       ...{

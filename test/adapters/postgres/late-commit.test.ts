@@ -50,7 +50,7 @@ describe("an allocation that reaches PostgreSQL late", () => {
     return deliver;
   }
 
-  it("has no effect if its owner has acquired and reloaded the lane meanwhile, because the owner would not notice it", async () => {
+  it("has no effect if its owner has acquired and reloaded the lane meanwhile, because the owner would never read it", async () => {
     const deliver = await leaveUnknown();
     expect(await store.acquireLane(fence.lane, fence.instanceId)).toEqual({ result: "kept", fence });
     expect(await store.loadLane(fence)).toMatchObject({ cursor: 1, allocated: 1 });

@@ -36,10 +36,10 @@ async function paidElsewhere(event: ApprovalResult["event"], value: bigint) {
   return { ...found, paid };
 }
 
-describe("a transaction awaiting approval, whose request id another transaction has used meanwhile,", () => {
+describe("a transaction that waits for approval while another transaction uses its request id", () => {
   it.each(["reject", "expire", "callOff"] as const)(
     // protects [Attacks] src/domain/ledger/settle-intake.ts, src/adapters/postgres/commit/needs.ts
-    "is replaced by that other transaction after %s, and no failure is added to the feed",
+    "resolves to the other transaction after %s, and no failure is added to the feed",
     async (event) => {
       const { waits, paid, feed } = await paidElsewhere(event, 500n);
       expect(waits).toMatchObject({ txId: paid.txId, state: "ALLOCATED", nonce: 0 });

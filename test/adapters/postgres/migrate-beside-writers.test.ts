@@ -29,7 +29,7 @@ const WAITING = `
 
 describe("a migration that runs while nodes write", () => {
   // protects [Reads] src/adapters/postgres/schema/migrate.ts
-  it("never holds a lock on a table that nodes need while it waits for a table that nodes have locked", async () => {
+  it("holds no lock that nodes need while it waits for a table that nodes have locked", async () => {
     const store = await subject.connect();
     const fences = await Promise.all([1, 2, 3].map(() => holdLane(store)));
     await subject.client.query("CREATE SEQUENCE public.tries");

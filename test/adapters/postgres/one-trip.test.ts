@@ -237,7 +237,7 @@ describe("an allocation in one database round trip", () => {
     expect(nonces(await allocate(store, fence, [intent]))).toEqual([1]);
   });
 
-  it("is not used for the commit right after a failed one, but is used again later", async () => {
+  it("is not used for the commit right after a failed one, but again for later commits", async () => {
     await interfering(allocate(store, fence, [anIntent(fence.lane)]), () => lane("next_nonce = 5"));
     const again = proxy.holdAt(ONE_TRIP);
     let tried = false;

@@ -71,7 +71,7 @@ const ORDINARY = ["allocate", "sign", "broadcast", "mine", "confirm"];
 
 describe("the stored history of a transaction", () => {
   // protects [Reads] src/adapters/postgres/commit/ordinary-life.ts, src/adapters/postgres/migrations/0037_release_0_1_0.sql
-  it("needs no history rows if all state changes are ordinary; node, time and fencing token of each are still known", async () => {
+  it("needs no history rows if all state changes are ordinary, and still has the node, time and fencing token of each", async () => {
     const { txId, walk } = await begin();
     await walk(2, 3, 4, 5);
     const history = await store.history(txId);

@@ -185,7 +185,7 @@ describe("a policy limit", () => {
       expect(await create(store, await take(store, early))).toBe("forbidden");
     });
 
-    it("takes effect on all nodes at once, for each of several changes, and allocations never block a change", async () => {
+    it("takes effect on all nodes at once, for each of several changes, although allocations never pause", async () => {
       const admin = await open(policiesOf({}));
       const stores = await Promise.all([1, 2, 3].map(() => open(policiesOf({}))));
       const lanes = stores.map(() => aLane(8));

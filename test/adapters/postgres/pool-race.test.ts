@@ -126,7 +126,7 @@ describe("concurrent requests to a pool of signers", () => {
   );
 
   // protects [Pools] src/domain/ledger/allocate.ts, src/adapters/postgres/statements/pool-choice.ts
-  it("wait for an open commit with the same request id; they are duplicates if it commits, and new if it rolls back", async () => {
+  it("wait for an open commit with the same request id, and count as duplicates only if it commits", async () => {
     for (const end of ["COMMIT", "ROLLBACK"]) {
       const [first, second] = [await holdLane(direct), await holdLane(direct)];
       const [id] = requests(1) as [string];

@@ -38,7 +38,7 @@ describe.skipIf(pgbouncerPath === undefined)("the PostgreSQL store behind PgBoun
   leaseStoreContract("PgBouncer", createPooledSubject);
   laneStoreContract("PgBouncer", createPooledSubject);
 
-  it("is reported as pooled by the doctor", async () => {
+  it("is reported as pooled by the doctor command", async () => {
     const { url, close } = await createPostgresSubject();
     const pooler = await startPgBouncer(url);
     const facts = await examineDatabase({ databaseUrl: pooler.url, schema: "fencepost", clock: systemClock });

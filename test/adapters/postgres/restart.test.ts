@@ -91,7 +91,7 @@ describe("a crashed or restored PostgreSQL server", () => {
     expect(snapshot).toMatchObject({ cursor: last + 1 });
   });
 
-  it("has, after a crash within batches, all acknowledged transactions, no refused ones, and no lost nonce", async () => {
+  it("has all acknowledged transactions, no refused ones and no lost nonce after a crash within batches", async () => {
     const fences = [await holdLane(store), await holdLane(store)];
     const answers = fences.map((): Answers => ({ created: [], denied: [], unknown: [] }));
     let stop = false;

@@ -87,7 +87,7 @@ describe("the database constraints that mirror the transition table", () => {
     }
   });
 
-  it("require a nonce for every allocated transaction, and refuse one otherwise", async () => {
+  it("require a nonce for every allocated transaction, and refuse a nonce for every other one", async () => {
     for (const state of STATES) {
       for (const subState of ALL_SUB_STATES.filter((each) => isStatus(state, each))) {
         const bare = await accepts(() => insertTransaction({ state, subState, nonce: null }));

@@ -59,7 +59,7 @@ describe("a PostgreSQL server", () => {
   });
 
   // protects [Another program at the key] src/adapters/postgres/store.ts
-  it("is refused, with a list, while it has open transactions that an older version moved to a second nonce", async () => {
+  it("is refused while it has open transactions that an older version moved to a second nonce, and the error lists them", async () => {
     const url = await database(migrated());
     const before = await open(url.href);
     const fence = await holdLane(before);

@@ -87,7 +87,7 @@ describe("one database round trip", () => {
   });
 
   // protects [Short of time] src/adapters/postgres/stores/register-instance.ts
-  it("is enough to register the next instance of a process, and also deletes instances that are long dead", async () => {
+  it("is enough to register the next instance of a process and to delete instances that are long dead", async () => {
     const before = await holdLane(counted);
     await counted.renewInstance(before.instanceId, LEASE_MS);
     const old = anInstance();
@@ -111,7 +111,7 @@ describe("one database round trip", () => {
   });
 
   // protects [Short of time] src/adapters/postgres/stores/register-instance.ts
-  it("is enough to register the next instance of a process, and also frees the lanes of the previous one", async () => {
+  it("is enough to register the next instance of a process and to free the lanes of the previous one", async () => {
     const fence = await holdLane(counted);
     await counted.renewInstance(fence.instanceId, LEASE_MS);
     const next = anInstance({ replaces: [fence.instanceId] });
@@ -134,7 +134,7 @@ describe("one database round trip after the database's history has changed", () 
   });
 
   // protects [Short of time] src/adapters/postgres/statements/session.ts
-  it("does not renew the heartbeat; the ordinary transaction, which is tried next, reports why", async () => {
+  it("does not renew the heartbeat, and the ordinary transaction that follows reports why", async () => {
     const { instanceId } = await holdLane(there);
     await other.client.query("UPDATE fencepost.feed SET epoch = epoch + 1");
     await expect(there.renewInstance(instanceId, LEASE_MS)).rejects.toMatchObject({ name: "HistoryChanged" });
@@ -147,7 +147,7 @@ describe("one database round trip after the database's history has changed", () 
     ["the recorded WAL position is higher", "UPDATE fencepost.database_history SET wal_position = wal_position + 1e12"],
     // protects [Short of time] src/adapters/postgres/statements/session.ts
   ])(
-    "registers no instance if %s; the ordinary transaction, which is tried next, begins a new feed epoch",
+    "registers no instance if %s, and the ordinary transaction that follows begins a new feed epoch",
     async (_, change) => {
       const before = anInstance();
       await there.registerInstance(before);

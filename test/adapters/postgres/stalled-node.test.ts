@@ -31,7 +31,7 @@ describe("a node that stalls during a database write", () => {
     await subject.close();
   });
 
-  it("loses its session by the server if it holds a lane's lock, and the takeover succeeds without the write", async () => {
+  it("has its session ended by the server if it holds a lane's lock, and a takeover succeeds without its write", async () => {
     const fence = await holdLane(store);
     const stalled = proxy.atNextCommit("stall-before");
     const intent = anIntent(fence.lane);
@@ -52,7 +52,7 @@ describe("a node that stalls during a database write", () => {
   it.each([
     ["between two statements", () => proxy.holdFrom("fencepost:insert-transactions")],
     ["in the middle of one", () => proxy.holdWithin('{"half"}')],
-  ])("loses its session by the server if half of a pipelined transaction was sent: %s", async (_, hold) => {
+  ])("has its session ended by the server if half of a pipelined transaction was sent: %s", async (_, hold) => {
     // The stalled process's own deadline timer never fires, so it closes no connection.
     const standing = { ...systemClock, after: () => () => undefined };
     const databaseUrl = proxy.through(subject.url);
@@ -87,7 +87,7 @@ describe("a node that stalls during a database write", () => {
     await paused.close();
   });
 
-  it("causes busy errors for other completions if it briefly holds the feed's counter, but delays no create", async () => {
+  it("causes busy errors for the completions of others if it locks the feed's counter, but delays no create", async () => {
     const fence = await holdLane(store);
     const { intent, attempt } = await mine(store, fence);
     const completion = { state: "CONFIRMED", subState: null, settled: true, txHash: attempt.txHash } as const;
@@ -107,7 +107,7 @@ describe("a node that stalls during a database write", () => {
     expect(await confirm()).toEqual(["applied"]);
   });
 
-  it("still returns a result that changes nothing, if its connection was lost after that result", async () => {
+  it("still returns its result if the connection is lost after a database transaction that changed nothing", async () => {
     const fence = await holdLane(store);
     const claimant = anInstance();
     await frozen.registerInstance(claimant);

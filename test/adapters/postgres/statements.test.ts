@@ -50,7 +50,7 @@ describe("the SQL statements of the program", () => {
     expect(switches("open-read")).toContain("enable_seqscan=off");
   });
 
-  it("are each one constant, prepared under its own name, and are all found by this test", () => {
+  it("are constants, each prepared under its own name, and this test finds all of them", () => {
     const dashed = (constant: string) => constant.replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`);
     for (const { constant, statement } of statements) expect(statement.name).toBe(`fencepost:${dashed(constant)}`);
     expect(new Set(statements.map(({ statement }) => statement.name)).size).toBe(statements.length);

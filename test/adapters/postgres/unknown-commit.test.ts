@@ -129,7 +129,7 @@ describe("a database commit without an answer", () => {
     expect(row).toMatchObject({ counter: 2, lanes: 1 });
   });
 
-  it("is waited for if it is the first of its commit slot and its row is not visible yet", async () => {
+  it("is waited for if it is the first commit of its slot and its row is not visible yet", async () => {
     const fresh = await openPostgresStore({
       clock: systemClock,
       leaseDurationMs: 12_000,

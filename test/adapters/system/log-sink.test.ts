@@ -82,7 +82,7 @@ describe("the log sink for telemetry events", () => {
     expect(lineFor(transition).fields).not.toHaveProperty("ageMs");
   });
 
-  it("has lane and fencing token as the same flat fields on every event", () => {
+  it("writes lane and fencing token as the same flat fields for every event", () => {
     const { fields } = lineFor({ type: "lease.fenced", lane, token: 8, write: "broadcast", stoppedBy: "database" });
     expect(fields).toEqual({
       event: "lease.fenced",

@@ -158,7 +158,7 @@ describe("log lines in the readable format", () => {
     expect(bare?.slice(8)).toBe(plain(bright).slice(8));
   });
 
-  it("show fields given as encoded JSON in the same way", () => {
+  it("show fields given as encoded JSON in the same form as other fields", () => {
     const { log, lines } = capture({ format: "readable" });
     log.logMembers("info", '"nonce":3,"subState":null', "mine");
     expect(plain(lines[0])).toMatch(/^\d\d:\d\d:\d\d info {2}mine nonce=3\n$/);

@@ -263,7 +263,7 @@ describe("metrics", () => {
     expect(await value(metrics, "alert_total", { code: "CHAIN_DOWN" })).toBe(1);
   });
 
-  it("show the distance between next nonce and chain count until the count is proved or the lane allocates a nonce again", async () => {
+  it("show the difference between a lane's next nonce and the chain's count, until the count is proved or the lane allocates", async () => {
     const metrics = createMetrics({ processMetrics: false, checksum: (address) => address.toUpperCase() });
     const drift = { type: "nonce.drift", cursor: 5, chainCount: 10, proved: false } as const;
     const read = (signer: string) => value(metrics, "nonce_drift", { chain_id: "1", signer: signer.toUpperCase() });
@@ -344,7 +344,7 @@ describe("gauges computed at scrape time", () => {
     expect(await value(metrics, "tx_state", { state: "TRACKING" })).toBe(4);
   });
 
-  it("are zero if nothing is pending, and drop the label of a state that has no more transactions", async () => {
+  it("show an age of zero if nothing is pending, and no series for a state that has no more transactions", async () => {
     const metrics = createMetrics({ processMetrics: false });
     let states: Record<string, number> = { STUCK: 1 };
     metrics.connect({ gauge: () => null, cluster: () => aReading(states) });
@@ -354,7 +354,7 @@ describe("gauges computed at scrape time", () => {
     expect(await value(metrics, "tx_state", { state: "STUCK" })).toBeUndefined();
   });
 
-  it("are missing, not zero, if their source fails; other gauges stay", async () => {
+  it("are missing, not zero, if their source fails, while other gauges stay", async () => {
     const metrics = createMetrics({ processMetrics: false });
     let up = true;
     const database = async <T>(answer: T) => {
@@ -374,7 +374,7 @@ describe("gauges computed at scrape time", () => {
   });
 });
 
-it("a metric counts each transition into a final state by outcome, but not transitions within that state", async () => {
+it("the metric tx_outcome_total counts each transition into STUCK or a final state, but not transitions within that state", async () => {
   const metrics = createMetrics({ processMetrics: false });
   const tx = { type: "tx.transition", lane, txId: "t", nonce: 1, txHash, nodeId: "n", token: 1 } as const;
   const outcome = (state: string, sub_state: string) => value(metrics, "tx_outcome_total", { state, sub_state });

@@ -42,7 +42,7 @@ describe("the log of refused API requests", () => {
   });
 
   // protects [Attacks] src/adapters/system/refusal-log.ts
-  it("writes a bounded number of lines for any number of refusals and of different rules", async () => {
+  it("writes a bounded number of lines, however many requests are refused and by however many rules", async () => {
     const { clock, said, note } = bench();
     const STRETCHES = 6;
     let noted = 0;
@@ -58,7 +58,7 @@ describe("the log of refused API requests", () => {
 
 describe("the audit entry of a refused API request", () => {
   // protects [Attacks] src/adapters/http/exchange/problems.ts
-  it("has the key's name and the violated rule, and a null key name if the secret is unknown", async () => {
+  it("names the API key and the violated rule; the key name is null if the secret is unknown", async () => {
     const refusals: Refusal[] = [];
     const apiKeys = [{ name: "shop", secret: "s".repeat(22) }];
     const app = httpApp({}, { apiKeys, onRefused: (refusal) => void refusals.push(refusal) });

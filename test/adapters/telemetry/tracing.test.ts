@@ -135,7 +135,7 @@ describe("a traced transaction", () => {
   });
 
   // protects [Signals] src/application/stages/1-create/asked-create.ts, src/adapters/telemetry/stage-spans.ts
-  it("keeps a traceparent that the caller put into the metadata, and stores none if the metadata is full", async () => {
+  it("keeps its metadata unchanged if that already has a traceparent or is full", async () => {
     registerSdk();
     world = new World();
     const node = await startTraced();

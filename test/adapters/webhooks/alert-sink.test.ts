@@ -75,12 +75,9 @@ describe("an alert webhook's message format", () => {
     ["feishu", '{"code":19001,"msg":"param invalid"}', "refused the alert: param invalid"],
     ["slack", "ok", null],
     ["feishu", "<html>", null],
-  ])(
-    "%s also defines how a refusal is recognised in the body of a 200 response, such as %s",
-    (format, answer, refusal) => {
-      expect(refusalIn(format, answer)).toBe(refusal);
-    },
-  );
+  ])("(%s) also decides whether a 200 response counts as a refusal, by its body: %s", (format, answer, refusal) => {
+    expect(refusalIn(format, answer)).toBe(refusal);
+  });
 });
 
 /** An alert sink with a manual clock, whose webhook accepts everything immediately. */
@@ -167,7 +164,7 @@ describe("the alert webhook", () => {
     ]);
   });
 
-  it("gets the resolution of an alert that was sent, at once, only once and with the alert's severity", async () => {
+  it("gets the resolution of each alert that it got: at once, only once, and with the alert's severity", async () => {
     const { alerts, clock, sent } = quietSink({ windowMs: 60_000 });
     const over = { type: "alert.resolved", code: "CHAIN_DOWN", message: "chain 1 answers again", chainId: 1 } as const;
     alerts.sink(over);
@@ -192,7 +189,7 @@ describe("the alert webhook", () => {
     );
   });
 
-  it("gets the count of pending repeats when the sink is closed", async () => {
+  it("gets, when the sink is closed, the number of repeats that were not reported yet", async () => {
     const { alerts, sent } = quietSink();
     for (let n = 0; n < 3; n++) alerts.sink(anAlert());
     await alerts.close();
@@ -232,7 +229,7 @@ describe("an alert webhook on a real socket", () => {
     return { alerts, lost };
   }
 
-  it("gets the alert by retries after it has failed with 500", async () => {
+  it("gets the alert by a retry after it responded with 500", async () => {
     let failures = 2;
     receiver.answer = (response) => response.writeHead(failures-- > 0 ? 500 : 200).end("{}");
     const { alerts, lost } = realSink();
@@ -242,11 +239,11 @@ describe("an alert webhook on a real socket", () => {
     expect(lost).toEqual([]);
   });
 
-  it("causes the loss of the alert and nothing else if it refuses or hangs", async () => {
+  it("loses the alert if it refuses or hangs, without any other effect", async () => {
     receiver.answer = (response) => response.writeHead(400).end();
     const refused = realSink();
     refused.alerts.sink(anAlert());
-    await expect.poll(() => refused.lost, { timeout: 10_000 }).toEqual(["answered 400"]);
+    await expect.poll(() => refused.lost, { timeout: 10_000 }).toEqual(["the server answered HTTP 400"]);
     await refused.alerts.close();
     receiver.answer = (response) => response.end('{"errcode":1,"errmsg":"no"}');
     const declined = realSink("dingtalk");

@@ -81,11 +81,11 @@ describe("the client of the HTTP hook for stuck transactions", () => {
 
   it("fails after three tries with 5xx, and at once after 403", async () => {
     receiver.answer = (response) => response.writeHead(502).end("<html>");
-    await expect(hook().decide(context)).rejects.toThrow("answered 502");
+    await expect(hook().decide(context)).rejects.toThrow("the server answered HTTP 502");
     expect(receiver.received).toHaveLength(3);
     receiver.received.length = 0;
     receiver.answer = (response) => response.writeHead(403).end();
-    await expect(hook().decide(context)).rejects.toThrow("answered 403");
+    await expect(hook().decide(context)).rejects.toThrow("the server answered HTTP 403");
     expect(receiver.received).toHaveLength(1);
   });
 

@@ -78,7 +78,7 @@ describe("a transaction that needs approval", () => {
     expect(await statusOf(entry, created.txId)).toMatchObject({ state: "CONFIRMED", nonce: 0 });
   });
 
-  it("waits without blocking its lane; a repeated create finds it, and explain says who may approve it", async () => {
+  it("waits without blocking its lane, and explain says who may approve it", async () => {
     const entry = await start();
     const txId = await waiting(entry);
     const [again, small] = await world.settle(
@@ -146,7 +146,7 @@ describe("a transaction that needs approval", () => {
     expect((await refusal(other.node.api.act(actionRequest("approve", txId)))).message).toMatch(/not approved in time/);
   });
 
-  it("can be cancelled while it waits by the key that created it, or by a key with the scope operate", async () => {
+  it("can be cancelled, while it waits, by the key that created it or by a key with the scope operate", async () => {
     const entry = await start();
     const txId = await waiting(entry);
     const eve = asKey(entry, "eve", "read", "submit");
@@ -158,7 +158,7 @@ describe("a transaction that needs approval", () => {
   });
 
   // protects [Attacks] src/application/detours/intake.ts, src/domain/ledger/settle-intake.ts
-  it("blocks no other transaction if it is approved but cannot get a nonce yet, and can still be cancelled", async () => {
+  it("blocks no other transaction, and can still be cancelled, while it is approved but cannot get a nonce yet", async () => {
     const entry = await start();
     const ann = asKey(entry, "ann", "read", "submit");
     const unpriced = { payload: { to: DOOMED, value: 500 }, requestId: "big" };
@@ -264,7 +264,7 @@ describe("the approval threshold", () => {
   });
 
   // protects [Attacks] src/domain/ledger/guard.ts
-  it("also applies to a replacement, which is refused because it cannot wait for approval", async () => {
+  it("also applies to replacements: a replacement above it is refused, because replacements cannot wait for approval", async () => {
     const entry = await start();
     world.holdBlocks();
     const txId = await ops.sent(entry);

@@ -78,7 +78,7 @@ describe("an API key limited to signers and chains", () => {
   });
 
   // protects [Attacks] src/application/authority.ts
-  it("sees only its own lanes in every list and in the feed; the feed's sequence numbers are not renumbered", async () => {
+  it("sees only its own lanes in every list and in the feed, whose sequence numbers stay the same as for other keys", async () => {
     const transactions = vi.fn(async () => ({ items: each((lane) => sampleTransaction({ lane })), next: "more" }));
     const api = limitedTo(
       key(),
@@ -210,7 +210,7 @@ describe("API key limits on a node", () => {
   });
 
   // protects [Attacks] src/domain/keys/principal.ts, src/application/stages/1-create/create.ts, src/application/operations/reservations.ts
-  it("answer REQUEST_ID_REUSED for a request id that another key used, without details of that key's transaction", async () => {
+  it("cause REQUEST_ID_REUSED for a request id that another key used, without details of that key's transaction", async () => {
     world = new World();
     const { node } = await world.startNode();
     const unlimited = { signers: null, chains: null };

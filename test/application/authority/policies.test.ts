@@ -154,7 +154,7 @@ describe("a policy", () => {
   });
 
   // protects [Attacks] src/application/stages/3-sign/sign.ts
-  it("limits the first attempt's fee to the cost already counted, even if market fees have risen; only a later attempt pays more", async () => {
+  it("limits the first attempt's fee to the cost already counted, even if market fees have risen", async () => {
     const entry = await start(
       { maxCost: { perDay: `${10n ** 18n}` } },
       { settings: { resubmitIntervalMs: 5_000 }, chain: { pool: GETH_POOL } },
@@ -200,7 +200,7 @@ describe("a policy", () => {
   });
 
   // protects [Attacks] src/application/detours/change-payload.ts, src/domain/ledger/bind.ts
-  it("applies to transactions signed by the caller, and leaves the reservation open after a refusal", async () => {
+  it("applies to transactions signed by the caller, and leaves the nonce reservation open after a refusal", async () => {
     const entry = await start({ to: [TO], maxCost: { perTransaction: `${WORST}` } });
     const { reservation } = await world.settle(entry.node.api.reserveNonce({ signer: SIGNER }));
     const submit = async (content: Partial<UnsignedTransaction>) => {
@@ -225,7 +225,7 @@ describe("a policy", () => {
     ],
   ])(
     // protects [Attacks] src/application/detours/change-payload.ts, src/domain/ledger/bind.ts
-    "applies to a stuck hook's replacement given as %s: nothing is stored, and an alert is raised",
+    "refuses a stuck hook's replacement that violates a rule, given as %s: nothing is stored, and an alert is raised",
     async (_, decide) => {
       const entry = await start({ to: [TO] }, { settings: { alertHeadAgeMs: 1_000 } }, { stuckHook: { decide } });
       world.holdBlocks();
@@ -238,7 +238,7 @@ describe("a policy", () => {
   );
 
   // protects [Attacks] src/application/detours/intake.ts
-  it("ends an intent from the intake table that breaks a rule: it becomes FAILED_FINAL/REJECTED, with the rule's name", async () => {
+  it("makes an intent from the intake table FAILED_FINAL/REJECTED, with the rule's name, if the intent violates a rule", async () => {
     const entry = await start({ to: [TO] });
     const ports = { codec: createCodec(), entropy: createSeededEntropy(9), chainIds: [CHAIN_ID] };
     const [allowed, refused] = [normalise(ports, transfer()), normalise(ports, to(OTHER))];
@@ -296,7 +296,7 @@ describe("a policy", () => {
   });
 });
 
-describe("a placeholder transaction for an expired nonce reservation", () => {
+describe("a placeholder transaction", () => {
   const silence = async (policies: object, options: WorldOptions = {}) => {
     const entry = await start({}, { ...options, policies: policiesOf(policies) });
     const signed: number[] = [];
@@ -312,7 +312,7 @@ describe("a placeholder transaction for an expired nonce reservation", () => {
   const usedByAnn = async ({ node }: WorldNode) => (await world.settle(node.api.policyUsage({ key: "ann" }))).keys[0];
 
   // protects [Reservations] src/application/detours/another-attempt.ts, src/application/detours/holes.ts
-  it("is charged to the key that made the reservation", async () => {
+  it("is charged to the key that reserved the nonce, if the reservation expired", async () => {
     const { entry, behind, nonce } = await silence({ keys: { ann: { maxCost: { perDay: `${10n ** 18n}` } } } });
     await world.allSettled(2);
     expect(ops.outcome(behind)).toBe("CONFIRMED");
@@ -325,7 +325,7 @@ describe("a placeholder transaction for an expired nonce reservation", () => {
   });
 
   // protects [Reservations] src/domain/policy/policy.ts, src/adapters/postgres/commit/commands.ts, src/application/detours/reprice.ts, src/application/detours/change-payload.ts
-  it("is signed and charged even if it exceeds the limits of the key that reserved the nonce", async () => {
+  it("is signed and charged for an expired reservation, even beyond the limits of the key that reserved the nonce", async () => {
     const most = 1n;
     const { entry, behind, nonce } = await silence({ keys: { ann: { maxCost: { perDay: `${most}` } } } });
     await world.allSettled(2);
@@ -337,7 +337,7 @@ describe("a placeholder transaction for an expired nonce reservation", () => {
   });
 
   // protects [Reservations] src/domain/policy/policy.ts, src/adapters/postgres/commit/commands.ts, src/application/detours/reprice.ts, src/application/detours/change-payload.ts
-  it("is signed at an operator's request, whatever the limits of the key that reserved the nonce", async () => {
+  it("is signed for an expired reservation at an operator's request, whatever the limits of the key that reserved the nonce", async () => {
     const keys = { ann: { maxCost: { perTransaction: "1" } } };
     const { entry, behind } = await silence({ keys }, { settings: { expiredReservations: "hole" } });
     await world.until(() => ops.row(behind).state === "STUCK");
@@ -348,7 +348,7 @@ describe("a placeholder transaction for an expired nonce reservation", () => {
   });
 
   // protects [Reservations] src/domain/policy/policy.ts, src/adapters/postgres/commit/commands.ts, src/application/detours/reprice.ts, src/application/detours/change-payload.ts
-  it("may, at an operator's request, replace a key's transaction beyond the key's limits; a cancel may not", async () => {
+  it("may replace a transaction at an operator's request beyond the API key's limits, whereas a cancel is refused", async () => {
     const entry = await start({}, { policies: policiesOf({ keys: { ann: { maxCost: { perDay: `${WORST}` } } } }) });
     world.holdBlocks();
     const { txId } = await world.settle(entry.node.api.create(transfer(), "ann"));
@@ -359,7 +359,7 @@ describe("a placeholder transaction for an expired nonce reservation", () => {
   });
 
   // protects [Reservations] src/domain/policy/policy.ts, src/adapters/postgres/commit/commands.ts, src/application/detours/reprice.ts, src/application/detours/change-payload.ts
-  it("is repriced automatically even beyond the key's limits, but an operator's reprice beyond them is refused", async () => {
+  it("is repriced automatically even beyond the API key's limits, whereas an operator's reprice beyond them is refused", async () => {
     const keys = { ann: { maxCost: { perDay: "1" } } };
     const { entry, behind, nonce } = await silence({ keys }, { settings: { resubmitIntervalMs: 2_000 } });
     const placed = () => world.rows().find((row) => row.nonce === nonce);
@@ -381,7 +381,7 @@ describe("a placeholder transaction for an expired nonce reservation", () => {
   });
 
   // protects [Reservations] src/application/detours/another-attempt.ts, src/application/detours/holes.ts
-  it("is not signed if it exceeds the signer's policy: the lane's next transaction becomes STUCK with the violated rule", async () => {
+  it("is not signed beyond the signer's policy: the lane's next transaction becomes STUCK with the violated rule", async () => {
     const signers = { [SIGNER]: { maxCost: { perDay: `${WORST}` } } };
     const { entry, behind, signed, nonce } = await silence({ signers });
     await world.until(() => ops.row(behind).state === "STUCK");

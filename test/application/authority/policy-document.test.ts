@@ -42,7 +42,7 @@ describe("the policy document", () => {
     );
   });
 
-  it("can be changed through any node, for all nodes and without a restart; an outdated expectedVersion is a CONFLICT", async () => {
+  it("can be changed through any node, for all nodes and without a restart, unless expectedVersion is outdated", async () => {
     const entry = await start();
     const other = await world.startNode();
     expect((await world.settle(other.node.api.create(transfer()))).nonce).toBe(0);

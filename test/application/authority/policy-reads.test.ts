@@ -50,13 +50,13 @@ describe("reading the policies in force", () => {
     });
   });
 
-  it("shows a key limited to one chain all signers' policies, its own policy and the default for keys", async () => {
+  it("shows a key that is limited to one chain the policies of all signers, its own policy and the default for keys", async () => {
     const { policies } = await shownTo(key(["read"], { ...LIMITED, signers: null }));
     const { mine, "*": any } = DOCUMENT.keys;
     expect(policies).toEqual({ ...DOCUMENT, keys: { mine, "*": any } });
   });
 
-  it("shows an unlimited key, or a caller without a key, the whole document, or null if there is none", async () => {
+  it("shows the whole document, or null if there is none, to an unlimited key or a caller without a key", async () => {
     for (const principal of [key(["read"], UNLIMITED), ANYBODY]) {
       expect(await shownTo(principal)).toEqual({ ...change, hash: "0x01", policies: DOCUMENT });
     }
@@ -148,7 +148,7 @@ describe("a dry run of the policy", () => {
     }
   });
 
-  it("applies the policy of the key it is made for, and is refused outside the caller's limits", async () => {
+  it("applies the policy of the key it is made for, and is refused for signers outside the caller's limits", async () => {
     const policies = policiesOf({ keys: { mine: { maxValue: { perTransaction: "0" } } } });
     world = new World({ policies });
     const { node } = await world.startNode();

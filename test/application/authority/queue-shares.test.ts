@@ -94,7 +94,7 @@ describe("an API key with a share of a lane's queue", () => {
   });
 
   // protects [Attacks] src/application/stages/1-create/create.ts
-  it("keeps its slot free if a create was refused for another reason or could not be stored", async () => {
+  it("uses no slot for a create that was refused for another reason or could not be stored", async () => {
     const [node] = (await start()) as [WorldNode];
     const hopeless = { payload: { to: SIGNER, value: "1", gas: 1 } };
     for (let each = 0; each < 6; each++) {
@@ -154,7 +154,7 @@ describe("an API key with a share of a lane's queue", () => {
     expect((await batch(asked as WorldNode, "greedy", 1))[0]).toMatchObject(FULL);
   });
 
-  it("has its used slots counted by one database read; nothing is read if no key is limited", async () => {
+  it("has its used slots counted by one database read, which is skipped if no key is limited", async () => {
     const [node] = (await start()) as [WorldNode];
     let reads = 0;
     const read = node.store.openOf.bind(node.store);
@@ -169,7 +169,7 @@ describe("an API key with a share of a lane's queue", () => {
   });
 
   // protects [Attacks] src/application/lane/queue-shares.ts
-  it("gets UNAVAILABLE while its used slots cannot be read; they are counted at the next create", async () => {
+  it("gets UNAVAILABLE while its used slots cannot be read from the database", async () => {
     const [node] = (await start()) as [WorldNode];
     await world.settle(node.node.api.create(transfer()));
     const read = node.store.openOf.bind(node.store);

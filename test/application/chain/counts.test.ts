@@ -35,7 +35,7 @@ beforeEach(() => {
 });
 
 describe("a signer's transaction count", () => {
-  it("names the endpoint that returned it, the block, and the time of the request", async () => {
+  it("is returned with its endpoint, its block and the time of the request", async () => {
     await clock.advance(5);
     const fact = { count: 7, endpoint: "a", atBlock: 12, askedAtMs: 5 };
     expect(await counts.mined(ONE, ANEW)).toEqual(fact);
@@ -58,7 +58,7 @@ describe("a signer's transaction count", () => {
   });
 
   // protects [Keys of the node, other chains, comparison] src/application/chain/answers.ts, src/adapters/evm/reads/read-sent.ts
-  it("is shared by all callers while its request is pending; a failed result is not reused", async () => {
+  it("is shared by all callers while its request is pending, but not reused if the request fails", async () => {
     const failing = deferred();
     answer = () => failing.promise.then(() => Promise.reject(new ChainUnavailable("away")));
     const both = Promise.allSettled([counts.mined(ONE, ANEW), counts.mined(ONE, { atMostMs: 100 })]);
@@ -70,7 +70,7 @@ describe("a signer's transaction count", () => {
   });
 
   // protects [Keys of the node, other chains, comparison] src/application/chain/answers.ts, src/adapters/evm/reads/read-sent.ts
-  it("delays no other signer if its response never arrives, and its own signer only for the maximum age of a count", async () => {
+  it("delays only its own signer if its response never arrives, and only for the maximum age of a count", async () => {
     answer = (signer) => (signer === ONE ? new Promise(() => undefined) : Promise.resolve(7));
     const hanging: CountFact[] = [];
     void counts.mined(ONE, ANEW).then((fact) => hanging.push(fact));
@@ -81,7 +81,7 @@ describe("a signer's transaction count", () => {
     expect(hanging).toEqual([]);
   });
 
-  it("is shown to operators as it was last read, for whichever purpose", async () => {
+  it("is shown to operators as it was last read, whatever the reason for that read", async () => {
     expect(counts.lastKnown(ONE)).toEqual({ latest: null, pending: null });
     await counts.pending(ONE, ANEW);
     await counts.everywhere(ONE, 0);
@@ -90,7 +90,7 @@ describe("a signer's transaction count", () => {
 });
 
 describe("callers that wait for the next poll of the chain", () => {
-  it("resume together if they began to wait at the same time, but always wait for a whole interval", async () => {
+  it("each wait for a whole interval, and resume together if they began to wait at the same time", async () => {
     const over: string[] = [];
     const wait = (name: string) => void counts.nextPoll().then(() => over.push(name));
     wait("first");
@@ -105,11 +105,11 @@ describe("callers that wait for the next poll of the chain", () => {
   });
 });
 
-describe("the chain's transaction count with which a lane's next nonce is compared", () => {
+describe("the transaction count that a lane's next nonce is compared with", () => {
   const settings = { nonceStateTimeoutMs: 30_000 };
 
   // protects [Keys of the node, other chains, comparison] src/application/chain/answers.ts, src/application/stages/2-allocate/allocate.ts
-  it("may have been read for another purpose, but not before the lane's last failed batch", async () => {
+  it("may come from a read for another purpose, but not from before the lane's last failed batch", async () => {
     const bench = createChainBench({ settings });
     const read: number[] = [];
     bench.faults.lieAboutNonce((honest) => read.push(bench.clock.monotonicMs()) * 0 + honest);
@@ -130,7 +130,7 @@ describe("the chain's transaction count with which a lane's next nonce is compar
   });
 
   // protects [Keys of the node, other chains, comparison] src/application/chain/counts.ts, src/application/lane/lanes.ts
-  it("is not taken from a comparison that began before the lane was reloaded", async () => {
+  it("is not taken from a read that began before the lane was reloaded", async () => {
     const bench = createChainBench({ settings });
     bench.simulated.setNonce(SIGNER, 45);
     const before = nonceFloor(bench, bench.context, createOwnedLane({ cursor: 5 }));

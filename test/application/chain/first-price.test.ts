@@ -46,7 +46,7 @@ describe("a transaction's first fee", () => {
     }
   });
 
-  it("follows the blocks' base fees: a single block with a false base fee changes little, but a lasting rise is paid", async () => {
+  it("rises little after one block with a false base fee, but follows a lasting rise of the base fee", async () => {
     const bench = await offered({ baseFees: [20n * GWEI], priorityFees: [GWEI] });
     const { follower } = bench.context;
     bench.simulated.setBaseFee(FORTUNE);
@@ -89,7 +89,7 @@ describe("a transaction's first fee", () => {
     expect(follower.seenBaseFees.slice(-2)).toEqual([20n * GWEI, 21n * GWEI]);
   });
 
-  it("is bounded by the base fees of the fee market itself if two endpoints agree on the block header", async () => {
+  it("is bounded by the reported fee market, not by earlier blocks, if two endpoints agree on that market", async () => {
     const market = { baseFees: [100n * GWEI], priorityFees: [GWEI] };
     const bench = await offered(market);
     expect(await capOf(bench)).toBeLessThan(100n * GWEI);
@@ -103,7 +103,7 @@ describe("a transaction's first fee", () => {
     ["have the same false base fee from the first one on", FORTUNE, {}],
     // protects [Sent again, priced again, stuck] src/domain/fees/ceilings.ts, src/application/chain/chain-context.ts
   ])(
-    "is limited to the configured ceiling, and names the ceiling's setting, if blocks %s",
+    "is limited to the configured ceiling, whose setting is reported, if blocks %s",
     async (_, baseFee, market: Partial<FeeMarket>) => {
       const bench = await offered(market, { chain: { baseFee } });
       for (const wishes of [{}, { type: "legacy" }] as const) {

@@ -242,7 +242,7 @@ describe("the follower of new blocks, on a growing chain,", () => {
     expect(items[0]?.removed).toEqual([]);
   });
 
-  it("keeps at most its capacity of blocks in the window", async () => {
+  it("keeps no more blocks in its window than the window's capacity", async () => {
     const { follower, simulated } = await following(200);
     for (let round = 0; round < 10; round++) {
       simulated.mine(50);
@@ -319,7 +319,7 @@ describe("the follower of new blocks, after a reorg,", () => {
 
 describe("the follower of new blocks, with a faulty endpoint,", () => {
   // protects [Chains that differ] src/application/chain/head-follower.ts, src/application/stages/6-finality/finality.ts
-  it("changes nothing if the endpoint falls behind, inside the window or below it", async () => {
+  it("keeps its blocks if the endpoint falls behind, whether to a block in the window or below it", async () => {
     const { follower, simulated, faults } = await following(200);
     await follower.advance();
     for (const height of [199, 150, 5]) {

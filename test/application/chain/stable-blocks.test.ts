@@ -53,7 +53,7 @@ function expectCanonical(bench: ChainBench, stream: Stream, first: number): void
 }
 
 describe("the stream of stable blocks", () => {
-  it("reads page by page if it begins far back, and continues where the chain stopped responding", async () => {
+  it("reads page by page if it begins far back, and resumes after an outage of the chain where it stopped", async () => {
     const bench = await at(3_000);
     const asked: number[] = [];
     const blocksByNumber = bench.chain.blocksByNumber.bind(bench.chain);
@@ -77,7 +77,7 @@ describe("the stream of stable blocks", () => {
     expect(asked.filter((number) => number === 500)).toHaveLength(1);
   });
 
-  it("begins at the newest block, or with the first block of an empty chain", async () => {
+  it("begins at the newest block, or at the first block if the chain is still empty", async () => {
     const bench = await at(10);
     const [stream, early] = [follow(bench, { depth: 0 }), createChainBench()];
     const waiting = follow(early, { depth: 0 });
@@ -135,7 +135,7 @@ describe("the stream of stable blocks, reading missed blocks,", () => {
     expect(heights(stream).at(-1)).toBe(20);
   });
 
-  it("repeats no height if the follower of new blocks is still on the old branch", async () => {
+  it("yields no height twice if the follower of new blocks is still on the old branch", async () => {
     const bench = await at(20);
     bench.simulated.reorg(2);
     const stream = follow(bench, { depth: 1, from: 15 });
@@ -161,7 +161,7 @@ describe("the stream of stable blocks, reading missed blocks,", () => {
     expect(heights(stream).at(-1)).toBe(19);
   });
 
-  it("continues where it stopped after a gap", async () => {
+  it("continues, after a gap in the reported blocks, at the height where it stopped", async () => {
     const bench = await at(20, { settings: { blockQueueLength: 1 } });
     const stream = follow(bench, { depth: 3 });
     await bench.clock.advance(0);

@@ -42,7 +42,7 @@ describe.each(Object.entries(DOUBTS))("a forwarded request that %s", (_, leaveIn
   );
 
   it.each(["SUBMISSION_REJECTED", "CONFLICT", "REQUEST_ID_REUSED"] as const)(
-    "is refused if the next owner refuses it with %s, because the next owner knows all that the first node stored",
+    "is refused if the next owner refuses it with %s, because the next owner has read everything that the first node stored",
     (code) => {
       const delivery = deliveryTo("first");
       leaveInDoubt(delivery);

@@ -63,7 +63,7 @@ it("the owner puts back a request if its lane was lost, and does not dequeue it 
 });
 
 // protects [Replicas that embed the library] src/application/cluster/owner-actions.ts, src/application/stages/1-create/asked-create.ts
-it("the owner marks each dequeued request as new or as begun before; for the latter it checks which work already exists", async () => {
+it("the owner marks each dequeued request as new or as already begun, and checks which work exists for those already begun", async () => {
   const { received, look } = bench([aRequest(1), aRequest(2, true)]);
   await look();
   expect(received).toMatchObject([

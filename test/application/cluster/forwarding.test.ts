@@ -76,7 +76,7 @@ describe("concurrent creates forwarded to the same node", () => {
   });
 
   // protects [Attacks] src/application/stages/1-create/create.ts, src/adapters/postgres/rows/transaction-fields.ts
-  it("each keep the name of the API key that sent them, as nonce reservations do", async () => {
+  it("each keep the name of the API key that sent them", async () => {
     world = new World();
     const nodes = await startNodes(2);
     const asked = nodes.find((node) => node !== ownerOf(nodes, SIGNER)) as WorldNode;
@@ -113,7 +113,7 @@ describe("concurrent creates forwarded to the same node", () => {
 });
 
 describe("a create at a node that no longer owns the lane", () => {
-  it("is accepted by the next node if the first one is shutting down, and the first node does not reacquire the lane", async () => {
+  it("is accepted by the other node if the first one is shutting down and has released the lane", async () => {
     world = new World();
     const nodes = await startNodes(2);
     const leaving = ownerOf(nodes, SIGNER);
@@ -230,7 +230,7 @@ describe("a create queued on a node that was paused past its lease", () => {
 });
 
 describe("a forwarded create that gets no response", () => {
-  it("is retried once in time, and the caller gets outcome unknown with the transaction id", async () => {
+  it("is retried once; its caller then gets an unknown outcome with the transaction id, in time", async () => {
     world = new World();
     const nodes = await startNodes(2);
     const owner = ownerOf(nodes, SIGNER);
@@ -276,7 +276,7 @@ describe("a live owner that this node cannot reach", () => {
 });
 
 describe("a signer whose key only one node holds", () => {
-  it("stays known if that node cannot reach the chain: the node still accepts creates that need no chain", async () => {
+  it("stays known if that node cannot reach the chain, because the node still accepts creates that need no chain", async () => {
     world = new World();
     const holder = await world.startNode({ signers: SIGNERS.slice(0, 1) });
     const other = await world.startNode({ signers: SIGNERS.slice(1, 2) });
@@ -288,7 +288,7 @@ describe("a signer whose key only one node holds", () => {
     expect(answer).toMatchObject({ code: "UNKNOWN_SIGNER" });
   });
 
-  it("gets UNAVAILABLE, never UNKNOWN_SIGNER, while that node is shutting down", async () => {
+  it("is reported as UNAVAILABLE, never as UNKNOWN_SIGNER, while that node is shutting down", async () => {
     world = new World();
     const holder = await world.startNode({ signers: SIGNERS.slice(0, 1) });
     const other = await world.startNode({ signers: SIGNERS.slice(1, 2) });

@@ -108,7 +108,7 @@ describe("hand-over of lanes", () => {
     expect(world.clock.monotonicMs() - atMs).toBeLessThanOrEqual(5_000);
   });
 
-  it("moves lanes from a node that has not reached the chain for a lease duration to a node that can reach it", async () => {
+  it("moves lanes to another node if their owner has not reached the chain for a lease duration", async () => {
     world = new World();
     const nodes = await startNodes(world, 2);
     const cut = nodes.find((node) => isOwner(world, node, SIGNER)) as WorldNode;

@@ -136,7 +136,7 @@ describe("creates enqueued for a lane's owner", () => {
   });
 
   // protects [Replicas that embed the library] src/application/cluster/pending-creates.ts, src/application/cluster/pending-requests.ts, src/adapters/postgres/statements/left-request.ts
-  it("take at most one MiB per row; only a single create above this size is refused", async () => {
+  it("are split into rows of at most one MiB; only a create that alone exceeds this size is refused", async () => {
     const { rows, enqueue } = bench();
     const creates = [aCreate(0, 600 * KIB), aCreate(1, 1100 * KIB), aCreate(2, 600 * KIB)];
     const results = enqueue(creates, true);

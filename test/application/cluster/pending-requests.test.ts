@@ -106,7 +106,7 @@ describe("a request enqueued for a lane's owner", () => {
     expect(await asked).toMatchObject({ extras: { outcome: "unknown" } });
   });
 
-  it("shares a write with concurrent requests of all lanes; later ones share the next write", async () => {
+  it("shares one database write with concurrent requests for all lanes", async () => {
     const { clock, written, ask } = bench(() => JSON.stringify({ answer: "done" }));
     const all = Array.from({ length: 80 }, () => ask("some"));
     await clock.advance(1_000);
@@ -128,7 +128,7 @@ describe("a request enqueued for a lane's owner", () => {
     expect(isAnswered).toBe(true);
   });
 
-  it("is accepted if it contains only creates and no owner begins to process it; the creates have no nonce yet", async () => {
+  it("is accepted, without nonces, if it contains only creates and no owner begins to process it", async () => {
     const { clock, left, road, accepted } = bench(() => null, false);
     const lane = aLane();
     const accepts = [anIntent(lane, { requestId: "one" }), anIntent(lane)];

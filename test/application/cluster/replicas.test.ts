@@ -60,7 +60,7 @@ describe("a create at a replica that does not own the lane", () => {
   });
 
   // protects [Times and holds] src/domain/ledger/settle-intake.ts
-  it("is refused if its validUntil has passed, with the owner's error, and stores nothing", async () => {
+  it("is refused with the owner's error, and stores nothing, if its validUntil has passed", async () => {
     const { owner, other, signer } = await pair();
     const validUntil = new Date(world.clock.now().getTime() - 1).toISOString();
     const late = transfer({ signer, requestId: "late", validUntil });
@@ -87,7 +87,7 @@ describe("a create at a replica that does not own the lane", () => {
     expect(await world.settle(send(other, request))).toMatchObject({ outcome: "existing", txId });
   });
 
-  it("is REQUEST_ID_REUSED at replica and owner if another payload already used its request id", async () => {
+  it("is refused with REQUEST_ID_REUSED at replica and owner if another payload already used its request id", async () => {
     const { owner, other, signer } = await pair();
     const first = await world.settle(send(owner, transfer({ signer, requestId: "taken" })));
     const payload = { to: TO, value: "5", gas: 21_000, gasPrice: "2000000000" };
@@ -123,9 +123,9 @@ describe("a replica that does not own a lane", () => {
   });
 });
 
-describe("a create at a replica, if it must be refused,", () => {
+describe("a create that must be refused, sent to a replica,", () => {
   // protects [Replicas that embed the library] src/domain/ledger/settle-intake.ts, src/adapters/postgres/statements/left-intent.ts
-  it("is rejected at the replica with the owner's error, stores nothing, and its request id stays free", async () => {
+  it("is refused with the owner's error, stores nothing, and leaves its request id free", async () => {
     const { owner, other, signer } = await pair();
     const doomed = `0x${"dd".repeat(20)}` as const;
     world.chain.revertCallsTo(doomed, "0x");
@@ -143,7 +143,7 @@ describe("a create at a replica, if it must be refused,", () => {
     checkInvariants(world);
   });
 
-  it("is rejected at once if it depends on pending transactions, and does not delay the next create", async () => {
+  it("is refused at once if it depends on pending transactions, and does not delay the next create", async () => {
     const { other, signer } = await pair();
     world.holdBlocks();
     await world.settle(send(other, transfer({ signer })));
@@ -244,7 +244,7 @@ describe("two replicas that accept one request id for an unresponsive owner", ()
   }
 
   // protects [Replicas that embed the library] src/adapters/postgres/stores/queries.ts
-  it("return two transaction ids, and both ids lead to the one transaction", async () => {
+  it("return two transaction ids, which both identify the same single transaction", async () => {
     const { owner, other, third, ids } = await bothAccepted();
     world.holdBlocks();
     owner.store.resume();
@@ -279,7 +279,7 @@ describe("intake rows left by a node of the previous release", () => {
     asIntent(anIntent({ chainId: CHAIN_ID, signer }, { payload: { to: TO, gasPrice: 2_000_000_000n }, ...overrides }));
 
   // protects [Replicas that embed the library] src/application/detours/intake.ts
-  it("are processed or refused; if a row is refused, only the reason is stored", async () => {
+  it("are processed, or refused with only the reason stored", async () => {
     const { signer } = await pair();
     const doomed = `0x${"dd".repeat(20)}` as const;
     world.chain.revertCallsTo(doomed, "0x");
@@ -297,7 +297,7 @@ describe("intake rows left by a node of the previous release", () => {
   });
 
   // protects [Replicas that embed the library] src/application/detours/intake.ts
-  it("become one transaction if they share a request id, with the transaction id that a caller has already received", async () => {
+  it("become one transaction, with the id that a caller has already received, if they share a request id", async () => {
     const { owner, signer } = await pair();
     owner.store.pause();
     const unnotified = intentOf(signer, { requestId: "told" });
@@ -313,7 +313,7 @@ describe("intake rows left by a node of the previous release", () => {
 
 describe("a write to the table of pending requests", () => {
   // protects [Replicas that embed the library] src/application/stages/1-create/answer-existing.ts
-  it("has an unknown outcome, reported with the transaction id, if it gets no response; a repeat finds the same transaction", async () => {
+  it("has an unknown outcome, reported with the transaction id, if it gets no response", async () => {
     const { other, signer } = await pair();
     other.store.failNextLeave("unknown-committed");
     const request = transfer({ signer, requestId: "unheard" });

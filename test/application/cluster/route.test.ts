@@ -46,17 +46,17 @@ async function askedWhileLeaving(hasKey: boolean): Promise<FencepostError> {
   return result as FencepostError;
 }
 
-describe("a signer whose key no live node holds", () => {
-  it("is UNKNOWN_SIGNER at a node without the key", async () => {
+describe("a node that is shutting down, for a signer whose key no other live node holds,", () => {
+  it("returns UNKNOWN_SIGNER if it does not have the key either", async () => {
     expect(await askedWhileLeaving(false)).toMatchObject({ code: "UNKNOWN_SIGNER" });
   });
 
-  it("is UNAVAILABLE at a node that has the key and is shutting down", async () => {
+  it("returns UNAVAILABLE if it has the key itself", async () => {
     expect(await askedWhileLeaving(true)).toMatchObject({ code: "UNAVAILABLE" });
   });
 });
 
-describe("an action on a lane of the only node, if the lane is reloaded meanwhile,", () => {
+describe("an action on a lane that is being reloaded", () => {
   it("is retried after the reload, not refused", async () => {
     const clock = createManualClock();
     const router = loneRouter({ serves: true, hasKey: true, clock });

@@ -121,7 +121,7 @@ describe("a node that resumes after a pause in which its lease expired", () => {
   });
 
   // protects [Processes that end, and those that only seem to] src/application/cluster/membership.ts, src/application/cluster/cluster.ts
-  it("does not claim lanes that become free while it leaves its former lane to others, even if its own pause ended long ago", async () => {
+  it("claims no lane that becomes free while it leaves its former lane to others, even long after its own pause", async () => {
     const { first, second, signer } = await pair();
     await standingBackForLong(first, signer);
     const third = await world.startNode();
@@ -152,7 +152,7 @@ describe("a node that resumes after a pause in which its lease expired", () => {
   });
 
   // protects [Processes that end, and those that only seem to] src/application/cluster/membership.ts, src/application/cluster/cluster.ts
-  it("reads the leases at most six times until it owns its lane again, and never otherwise", async () => {
+  it("reads the leases at most six times until it owns its lane again, and not at all before or afterwards", async () => {
     const { first, signer } = await pair();
     let looks = 0;
     const leases = first.store.leases.bind(first.store);
@@ -209,7 +209,7 @@ describe("a node that resumes after a pause in which its lease expired", () => {
     await world.until(() => world.ownerOf(signer) === "node-1", 1_500);
   });
 
-  it("shares the lanes as before if all other nodes were paused too", async () => {
+  it("gets a share of the lanes again if all other nodes were paused too", async () => {
     const { first, second } = await pair();
     for (const { store } of [first, second]) store.pause();
     await world.clock.advance(LEASE_MS + 2_000);

@@ -35,7 +35,7 @@ describe("two nodes", () => {
     expect(world.tokenOf(SIGNER)).toBe(2);
   });
 
-  it("are safe if the first loses the database past its lease: its late writes are fenced, and it registers as a new instance", async () => {
+  it("confirm every transaction once if the first loses the database past its lease, because its late writes are fenced", async () => {
     world = new World({ settings: { resubmitIntervalMs: 1_000 } });
     const first = await world.startNode();
     await create(first, 10);
@@ -54,7 +54,7 @@ describe("two nodes", () => {
     expect(world.tokenOf(SIGNER)).toBeGreaterThan(1);
   });
 
-  it("are safe if the database clock jumps back: the second uses its own clock and takes over the dead node's lanes", async () => {
+  it("replace each other even if the database's clock jumps back: the second takes over the dead first one's lanes", async () => {
     world = new World();
     const first = await world.startNode();
     await create(first, 3);

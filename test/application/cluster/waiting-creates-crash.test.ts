@@ -69,7 +69,7 @@ describe.each(KINDS)("a create that %s, enqueued by a replica,", (_, request) =>
     expect(world.rows()).toHaveLength(1);
   });
 
-  it("is stored by the next owner, if the owner dies after it began and before it stored anything", async () => {
+  it("is stored by the next owner if the first owner dies after beginning it and before storing anything", async () => {
     const { other, owner, signer } = await pair({ sessionLocks: true });
     owner.store.commit = HELD_UP as never;
     const asked = either(send(other, request(signer)));
@@ -179,24 +179,27 @@ describe("a pool create that was enqueued for one lane and got no result", () =>
 
 describe("a create enqueued for the lane's owner", () => {
   // protects [Replicas that embed the library] src/application/cluster/pending-creates.ts, src/application/stages/1-create/asked-create.ts
-  it.each(KINDS)("is checked by the owner against the API key that the replica received: it %s", async (_, request) => {
-    const policies = policiesOf({
-      keys: { small: { maxValue: { perTransaction: "5" } }, large: { maxValue: { perDay: "50" } } },
-    });
-    const { other, owner, signer } = await pair({ policies });
-    const payload = { to: TO, value: "50", gas: 21_000, gasPrice: "2000000000" };
-    const dear = { ...request(signer), payload };
-    const direct = await world.refusal(send(owner, dear, "small"));
-    const through = await world.refusal(send(other, dear, "small"));
-    expect([through.code, through.message, through.extras]).toEqual([direct.code, direct.message, direct.extras]);
-    expect(through).toMatchObject({ code: "FORBIDDEN", extras: { rule: expect.any(String) } });
-    expect(world.rows()).toEqual([]);
-    await world.settle(send(other, dear, "large"));
-    expect(world.rows()).toMatchObject([{ owner: "large", nonce: 0 }]);
-    const anothers = await world.refusal(send(other, dear, "small"));
-    expect(anothers).toMatchObject({ code: "REQUEST_ID_REUSED" });
-    expect(anothers.extras.txId, "nothing is told of another key's").toBeUndefined();
-  });
+  it.each(KINDS)(
+    "is checked by the owner against the policy of the API key that the replica received (the create %s)",
+    async (_, request) => {
+      const policies = policiesOf({
+        keys: { small: { maxValue: { perTransaction: "5" } }, large: { maxValue: { perDay: "50" } } },
+      });
+      const { other, owner, signer } = await pair({ policies });
+      const payload = { to: TO, value: "50", gas: 21_000, gasPrice: "2000000000" };
+      const dear = { ...request(signer), payload };
+      const direct = await world.refusal(send(owner, dear, "small"));
+      const through = await world.refusal(send(other, dear, "small"));
+      expect([through.code, through.message, through.extras]).toEqual([direct.code, direct.message, direct.extras]);
+      expect(through).toMatchObject({ code: "FORBIDDEN", extras: { rule: expect.any(String) } });
+      expect(world.rows()).toEqual([]);
+      await world.settle(send(other, dear, "large"));
+      expect(world.rows()).toMatchObject([{ owner: "large", nonce: 0 }]);
+      const anothers = await world.refusal(send(other, dear, "small"));
+      expect(anothers).toMatchObject({ code: "REQUEST_ID_REUSED" });
+      expect(anothers.extras.txId, "nothing is told of another key's").toBeUndefined();
+    },
+  );
 
   it("awaits approval above the approval threshold, whichever node receives it, but is refused if it names a nonce", async () => {
     const policies = policiesOf({ keys: { shop: { requireApproval: { aboveValue: "5", expiresAfter: "1h" } } } });
@@ -288,7 +291,7 @@ describe("a repeated request id", () => {
   });
 
   // protects [Replicas that embed the library] src/application/stages/1-create/answer-existing.ts
-  it("returns a transaction that has no nonce yet without assigning the nonce that the repeat names", async () => {
+  it("returns a transaction that has no nonce yet, and does not give it the nonce that the repeat names", async () => {
     const { other, owner, signer } = await pair();
     owner.store.pause();
     const { txId } = await world.settle(send(other, transfer({ signer, requestId: "mine" })));

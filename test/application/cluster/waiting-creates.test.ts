@@ -159,7 +159,7 @@ describe("a create for a pool whose lanes several replicas own", () => {
     expect(new Set(world.rows().map(({ lane }) => lane.signer)).size).toBeGreaterThan(1);
   });
 
-  it("is REQUEST_ID_REUSED if another payload already used its request id", async () => {
+  it("is refused with REQUEST_ID_REUSED if another payload already used its request id", async () => {
     const { other, owner } = await pair();
     const { txId } = await world.settle(send(other, toPool({ requestId: "taken" })));
     const payload = { to: TO, value: "5", gas: 21_000, gasPrice: "2000000000" };

@@ -50,7 +50,7 @@ describe.each([
   });
 
   // protects [Many lanes] src/application/detours/intake.ts, src/application/loops/node.ts
-  it("an intent committed long after its hint is processed in time", async () => {
+  it("an intent is processed in time even if it is committed long after its hint", async () => {
     const [, other] = await two();
     other.node.intakeWritten();
     await world.clock.advance(8_000);

@@ -127,7 +127,7 @@ describe("rows of the intake table", () => {
     expect(bench.writes).toEqual([]);
   });
 
-  it("treat earlier rows of the same page as pending transactions", async () => {
+  it("count as pending transactions for later rows of the same page", async () => {
     const bench = await ready();
     bench.simulated.revertCallsTo(TO, "0x");
     await take(bench, row(1, { payload: { ...BARE, to: SIGNER } }), row(2, { payload: BARE }));
@@ -135,15 +135,15 @@ describe("rows of the intake table", () => {
     expect(results(bench.writes)).toEqual([]);
   });
 
-  it("pass on an unexpected error instead of hiding it", async () => {
+  it("cause an unexpected error to be rethrown, not hidden", async () => {
     const bench = await ready();
     Object.assign(bench.context, { marketFor: () => Promise.reject(new TypeError("a mistake of ours")) });
     await expect(take(bench, row(1, { payload: BARE }))).rejects.toThrow(TypeError);
   });
 });
 
-describe("an intake row whose request id may already exist", () => {
-  it("becomes an alias of the existing transaction if the payload is the same, and is refused otherwise", async () => {
+describe("an intake row with a request id", () => {
+  it("becomes an alias if the id exists with the same payload, and is refused if the id exists with another payload", async () => {
     const bench = await ready();
     const [same, other] = [row(1, { requestId: "r" }), row(2, { requestId: "r" })];
     bench.control.answer = (write) =>
@@ -169,7 +169,7 @@ describe("an intake row whose request id may already exist", () => {
     ["with another payload", { fingerprint: "0x01" } as const, { event: "refuseReusedRequestId" }],
     ["only as an intake row itself", { state: "CREATED" } as const, { event: "refuse" }],
   ])(
-    "%s is compared with the existing request before it is refused for another reason",
+    "that exists %s is compared with the existing request before it is refused for another reason",
     async (_, overrides, expected) => {
       const bench = await ready();
       bench.simulated.revertCallsTo(TO, "0x");
@@ -180,7 +180,7 @@ describe("an intake row whose request id may already exist", () => {
     },
   );
 
-  it("is refused like any other row if it has no request id, or one that no other request has", async () => {
+  it("is refused for any other reason as usual if no other request has that id", async () => {
     const bench = await ready();
     bench.simulated.revertCallsTo(TO, "0x");
     const refused = row(1, { requestId: "r", payload: BARE });
@@ -263,7 +263,7 @@ describe("a full page of intake rows", () => {
 
 describe("the intake table's polling", () => {
   // protects [Many lanes] src/application/detours/intake.ts
-  it("runs on every timer tick for ten seconds after a row, then on every tenth tick, or every third if there are no hints", async () => {
+  it("runs on every timer tick for ten seconds after a row, and then on every tenth tick (every third without hints)", async () => {
     const bench = await ready();
     const intake = new Intake(
       { ...bench.ports, store: { ...bench.ports.store, loadIntake: async () => bench.rows.intake } },

@@ -50,7 +50,7 @@ describe("a transaction signed before the gas cap was known", () => {
   );
 
   // protects [Holes] src/application/detours/reprice.ts, src/application/stages/4-broadcast/note-answer.ts
-  it("makes the cap known: the lane's next transaction stays within the cap, and a create that needs more gas is refused", async () => {
+  it("makes the cap known, so that the lane's next transaction stays within it and a create that needs more gas is refused", async () => {
     const entry = await start();
     await create(entry, call());
     await world.allSettled(1);

@@ -35,7 +35,7 @@ const create = (entry: WorldNode) => world.settle(entry.node.api.create(transfer
 const rowOf = (txId: string) => world.rows().find((row) => row.txId === txId);
 
 // protects [Keys of the node, other chains, comparison] src/application/stages/5-receipt/receipt.ts
-it("if a chain node signs and returns a wrong hash, our transaction is still confirmed by its nonce and content when mined", async () => {
+it("a transaction signed by a chain node that returns a wrong hash is recognised by its nonce and content when it is mined", async () => {
   const entry = await open({ staleReceiptTimeoutMs: 5_000 });
   misname(entry, { hash: NOBODYS, does: true });
   const { txId } = await create(entry);
@@ -48,7 +48,7 @@ it("if a chain node signs and returns a wrong hash, our transaction is still con
 });
 
 // protects [Keys of the node, other chains, comparison] src/application/stages/5-receipt/receipt.ts
-it("if a chain node signs and returns the hash of another program's transaction, mining that one does not confirm ours", async () => {
+it("a transaction signed by a chain node is not confirmed if the returned hash belongs to another program's transaction", async () => {
   const entry = await open({ stuckAfterMs: 5_000 });
   const other: Address = `0x${"0d".repeat(20)}`;
   const { hash } = world.chain.injectForeign(other);
@@ -69,7 +69,7 @@ async function openBesideLiar(lie: Partial<ChainTransaction>): Promise<WorldNode
 }
 
 // protects [Another program at the key] src/adapters/evm/reads/agree.ts, src/application/stages/6-finality/finality.ts
-it("if one of two endpoints lies about the transaction mined at our nonce, our transaction is not treated as another program's", async () => {
+it("our mined transaction is not treated as another program's if one of two endpoints reports false contents for it", async () => {
   const entry = await openBesideLiar({ value: 999n });
   misname(entry, { hash: NOBODYS, does: true });
   const { txId } = await create(entry);
@@ -78,7 +78,7 @@ it("if one of two endpoints lies about the transaction mined at our nonce, our t
 });
 
 // protects [Another program at the key] src/adapters/evm/reads/agree.ts, src/application/stages/6-finality/finality.ts
-it("if one of two endpoints lies about the transaction mined at our nonce, another program's transaction is not treated as ours", async () => {
+it("another program's transaction, mined at our nonce, is not treated as ours if one of two endpoints reports false contents", async () => {
   const entry = await openBesideLiar({ to: TO, value: 1n, data: "0x" });
   misname(entry, { hash: NOBODYS, does: false });
   world.holdBlocks();

@@ -46,7 +46,7 @@ const explained = async ({ node }: WorldNode, txId: string) => {
   return { causes, codes: causes.map(({ code }) => code), helps: help.map(({ code }) => code) };
 };
 
-describe("a nonce reservation marked as used, with a transaction hash that no chain node knows,", () => {
+describe("a nonce reservation that its caller marks as used, with a hash that no chain node knows,", () => {
   const named = async (entry: WorldNode) => {
     const { reservationId } = await reserve(entry);
     const { txId } = await world.settle(entry.node.api.markUsed(reservationId, { txHash: NEVER_SENT }));
@@ -73,7 +73,7 @@ describe("a nonce reservation marked as used, with a transaction hash that no ch
     expect(causes).toMatchObject([{ code: "WAITING_FOR_BLOCK", text: expect.stringContaining("by its hash") }]);
   });
 
-  it("is refused if the same hash was named before", async () => {
+  it("cannot be marked with a hash that was already named for another reservation", async () => {
     const entry = await open();
     await named(entry);
     const { reservationId } = await reserve(entry);
@@ -81,7 +81,7 @@ describe("a nonce reservation marked as used, with a transaction hash that no ch
     await expect(again).rejects.toMatchObject({ code: "CONFLICT" });
   });
 
-  it("is not explained as underpriced, and only a cancel is advised", async () => {
+  it("is not explained as underpriced, and cancel is the only suggested action", async () => {
     const entry = await open({ settings: { stuckAfterMs: 5_000 } });
     const { txId } = await named(entry);
     await world.until(() => ops.row(txId).state === "STUCK");
@@ -93,11 +93,11 @@ describe("a nonce reservation marked as used, with a transaction hash that no ch
   });
 });
 
-describe("a nonce reservation marked as used, with the hash of another program's transaction,", () => {
+describe("a nonce reservation that its caller marks as used, with the hash of another program's transaction,", () => {
   const OTHER = SIGNERS[1] as typeof SIGNER;
 
   // protects [Reservations] src/application/operations/reservations.ts
-  it("is refused if the chain already has that transaction, and the nonce stays reserved", async () => {
+  it("stays reserved, and the request is refused, if the chain already has that transaction", async () => {
     const entry = await open();
     const { reservationId } = await reserve(entry);
     const rawTransaction = await signed(0, OTHER);

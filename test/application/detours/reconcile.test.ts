@@ -73,7 +73,7 @@ describe("the comparison of a lane with the chain", () => {
   });
 
   // protects [Keys of the node, other chains, comparison] src/application/detours/reconcile.ts, src/domain/ledger/standing.ts
-  it("moves the next nonce past other programs' transactions once they are proved, and changes none of ours", async () => {
+  it("moves the next nonce past other programs' transactions once they are proved to be mined, and changes none of ours", async () => {
     const entry = await settledLane();
     world.holdBlocks();
     world.chain.mineForeign(SIGNER, 4);
@@ -140,7 +140,7 @@ describe("the comparison of a lane with the chain", () => {
   });
 
   // protects [Another program at the key] src/application/detours/reconcile.ts
-  it("distinguishes another program's replacement in the mempool from our own transaction", async () => {
+  it("raises one alert if another program's transaction replaces ours in the mempool", async () => {
     const entry = await settledLane({ settings: { resubmitIntervalMs: null } });
     world.holdBlocks();
     await create(entry, 2);
@@ -401,7 +401,7 @@ describe("a chain that is not the one known before", () => {
     await world.allSettled(2);
   });
 
-  it("is not assumed from a lower transaction count while our transactions are still watched for reorgs", async () => {
+  it("is not assumed because of a lower transaction count while our mined transactions are still watched for reorgs", async () => {
     const entry = await settledLane();
     world.holdBlocks();
     await create(entry, 1);

@@ -74,7 +74,7 @@ async function scene(
 const alerts = ({ bench }: Scene) => bench.telemetry.of("alert").map(({ code }) => code);
 
 describe("a transaction whose fee is below the market", () => {
-  it("is signed again with a higher fee after a node accepted it; receipts of the new hash are recognised once it is committed", async () => {
+  it("is signed again with a higher fee after a node accepted it, and is then found by both hashes", async () => {
     const { bench, tx, run } = await scene();
     expect(await run()).toBe("signed");
     expect(eventsOf(bench.writes)).toEqual(["reprice tx 1"]);
@@ -136,7 +136,7 @@ describe("a transaction is not signed again with higher fees", () => {
     expect([...made.tx.facts.keys()]).toEqual(["MAX_ATTEMPTS_REACHED"]);
   });
 
-  it("if these would exceed the fee ceiling; one alert is raised, and cleared when the market falls", async () => {
+  it("if those fees would exceed the fee ceiling; one alert is raised, and cleared when the market falls", async () => {
     const made = await scene([attempt(1)], { maxFeeWei: 21n * GWEI });
     expect([await made.run(), await made.run()]).toEqual(["kept", "kept"]);
     expect(made.bench.writes).toEqual([]);
@@ -148,7 +148,7 @@ describe("a transaction is not signed again with higher fees", () => {
   });
 
   // protects [Sent again, priced again, stuck] src/application/detours/reprice.ts
-  it("if an attempt with those fees exists: that attempt is broadcast instead", async () => {
+  it("if an attempt with those fees already exists, which is broadcast instead", async () => {
     const dear = attempt(2, { fees: { type: "eip1559", maxFeePerGas: 500n * GWEI, maxPriorityFeePerGas: 50n * GWEI } });
     const { bench, tx, run } = await scene([attempt(1), dear]);
     paced(tx, { sendOrdinal: 1 });

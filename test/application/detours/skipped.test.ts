@@ -43,7 +43,7 @@ describe("nonces skipped because of a false transaction count", () => {
     checkInvariants(world);
   });
 
-  it("make the transaction above them STUCK with a reason that names them, until later transactions get those nonces", async () => {
+  it("make the transaction above them STUCK, with a reason that names them, until new transactions fill those nonces", async () => {
     const entry = await liedTo(2, "move");
     await world.until(() => world.rows()[1]?.state === "STUCK");
     const said = world.rows()[1]?.history.find(({ event }) => event === "stick")?.reason;
@@ -69,7 +69,7 @@ describe("nonces skipped because of a false transaction count", () => {
 });
 
 describe("nonces skipped because another program used them", () => {
-  it("are not treated as nonce gaps if a second endpoint reports them as used, whatever count the first one reports", async () => {
+  it("are not treated as nonce gaps if a second endpoint reports them as used and the first reports a lower count", async () => {
     world = new World({ settings: { ...SETTINGS, holePolicy: "heal" } });
     const entry = await world.startNode({ elsewhere: { chain: world.chain, faults: new Faults() } });
     await create(entry);
@@ -112,7 +112,7 @@ describe("nonces that may have been used by another program", () => {
 });
 
 describe("a lane's lowest open transaction", () => {
-  it("is not reported as blocked by a nonce gap while an endpoint lags behind final transactions", async () => {
+  it("is not reported as blocked by a nonce gap while an endpoint's count is too low to include final transactions", async () => {
     world = new World({ settings: { ...SETTINGS, holePolicy: "heal" } });
     const entry = await world.startNode();
     for (let index = 0; index < 3; index++) await create(entry);

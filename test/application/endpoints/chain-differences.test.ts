@@ -32,7 +32,7 @@ describe("a chain node that refuses future nonces", () => {
     expect(arrivals).toEqual([...arrivals].sort((a, b) => (a ?? 0) - (b ?? 0)));
   });
 
-  it("still mines a transaction in nearly every block after it is sent only one nonce at a time", async () => {
+  it("still mines a transaction in nearly every block while it is sent only one nonce at a time", async () => {
     world = new World({ chain: { pool: { ...ROOMY_POOL, futureNonces: "refuseUnmined" } } });
     const entry = await world.startNode();
     await create(entry, 10);
@@ -75,7 +75,7 @@ describe("a chain node that refuses future nonces", () => {
   });
 
   // protects [Chains that differ] src/domain/pace/lane-pace.ts
-  it("is sent many nonces at once again, without an operator, after a change to a node that accepts them", async () => {
+  it("is sent many nonces at once, without an operator's action, when it begins to accept future nonces", async () => {
     world = new World({ chain: { pool: { ...ROOMY_POOL, futureNonces: "refuseUnmined" } } });
     const entry = await world.startNode();
     await create(entry, 3);
@@ -90,7 +90,7 @@ describe("a chain node that refuses future nonces", () => {
   });
 
   // protects [Chains that differ] src/application/stages/4-broadcast/note-answer.ts
-  it("is first sent the transactions that it dropped, and then the rest, if it refuses only nonces above a gap", async () => {
+  it("is first sent again the transactions that it dropped, and then the rest, if it refuses only nonces above a gap", async () => {
     world = new World({
       chain: { pool: { ...ROOMY_POOL, futureNonces: "refuseGaps" } },
       settings: { resubmitIntervalMs: 600_000 },
@@ -166,7 +166,7 @@ describe("a chain without base fees", () => {
 
 describe("nodes at different heights behind one URL", () => {
   it.each([1, 3, 10])(
-    "are not mistaken for a reorg, and cause no second attempt, if they are %i blocks apart",
+    "are not mistaken for a reorg, and cause no second attempt, if their heights differ by %i blocks",
     async (lag) => {
       world = new World({ settings: { resubmitIntervalMs: 3_000, nonceStateTimeoutMs: 0, confirmations: 3 } });
       world.chain.mine(20);

@@ -103,7 +103,7 @@ describe.each(["safe", "finalized"] as const)(
   (finality) => {
     // protects [False receipts] src/adapters/evm/reads/agree.ts
     it.each(["first", "second"] as const)(
-      "decide finality by the other endpoint's tag if the %s one lacks it",
+      "decide finality by the tag of the endpoint that supports it (the %s one does not)",
       async (which) => {
         const entry = await open(finality, undefined, (endpoints) => {
           endpoints[which === "first" ? "faults" : "elsewhere"].lieAboutTags(() => null);

@@ -38,7 +38,7 @@ const disagreements = ({ events }: WorldNode) =>
 describe.each([1, 2] as const)("a false receipt, with %i endpoints,", (endpoints) => {
   it.each(Object.entries(LIES))(
     // protects [False receipts] src/adapters/evm/reads/agree.ts, src/application/stages/6-finality/finality.ts
-    "decides nothing (claim: %s); once the receipt is correct, the outcome is decided and never revised",
+    "decides no outcome (claim: %s) until it is correct, and no outcome is ever revised",
     async (_, lie) => {
       const entry = await open(endpoints);
       entry.faults.lieAboutReceipts(lie);

@@ -13,7 +13,7 @@ async function create(node: Awaited<ReturnType<World["startNode"]>>, count: numb
 }
 
 describe("the only RPC endpoint of a chain", () => {
-  it("does not stop creates with gas and fees on a known lane while it is down; other creates are refused until it is back", async () => {
+  it("is not needed for creates with gas and fees on a known lane; other creates are refused while it is down", async () => {
     world = new World();
     const entry = await world.startNode();
     await create(entry, 1);
@@ -43,7 +43,7 @@ describe("the only RPC endpoint of a chain", () => {
     ["is unreachable: nothing is sent before its chain is checked again", { kind: "unavailable" }, 0],
     ["limits the rate: it counts as up, and sends continue", { kind: "httpError", status: 429 }, 3],
     // protects [Chains that differ] src/application/loops/chain-loop.ts
-  ] as const)("delays or continues sends according to its fault: it %s", async (_, fault, sent) => {
+  ] as const)("stops or permits sends, depending on its fault: it %s", async (_, fault, sent) => {
     world = new World();
     const entry = await world.startNode();
     await create(entry, 1);
@@ -59,7 +59,7 @@ describe("the only RPC endpoint of a chain", () => {
     checkInvariants(world);
   });
 
-  it("delays every outcome if it fails only for receipts, until it responds again", async () => {
+  it("delays every outcome while it does not return receipts", async () => {
     world = new World();
     const entry = await world.startNode();
     const heal = entry.faults.inject({ kind: "unavailable" }, { method: "eth_getBlockReceipts" });
@@ -73,7 +73,7 @@ describe("the only RPC endpoint of a chain", () => {
 });
 
 describe("reorgs", () => {
-  it("only delay mined transactions that they drop (depth 3): all are CONFIRMED with the same nonces, and the feed is correct", async () => {
+  it("only delay the mined transactions that they drop (depth 3): each is CONFIRMED later, with the same nonce", async () => {
     world = new World({ settings: { confirmations: 5 } });
     const entry = await world.startNode();
     await create(entry, 30);
@@ -88,7 +88,7 @@ describe("reorgs", () => {
   });
 
   it.each([1, 10])(
-    "let the same attempt succeed if they remove its revert before the outcome was reported (depth %i)",
+    "let an attempt succeed that had reverted in a removed block, if the outcome was not reported yet (depth %i)",
     async (depth) => {
       world = new World({ settings: { confirmations: 12 } });
       const entry = await world.startNode();
@@ -140,7 +140,7 @@ describe("reorgs", () => {
     expect(entry.events).toContainEqual(expect.objectContaining({ type: "alert", code: "DEEP_REORG" }));
   });
 
-  it("are reported as a new fork if they affect stored confirmations, and the watch for reorgs still ends at its depth", async () => {
+  it("are reported as a new fork if they affect stored confirmations; the transaction still becomes final", async () => {
     world = new World({ settings: { confirmations: 4 } });
     const entry = await world.startNode();
     await create(entry, 1);
@@ -155,7 +155,7 @@ describe("reorgs", () => {
 });
 
 describe("the chain's transaction count", () => {
-  it("makes the next create wait if it is above our next nonce, until it is proved and sets the nonce", async () => {
+  it("makes the next create wait if it is above our next nonce; once it is proved, it becomes the next nonce", async () => {
     world = new World({ settings: { nonceStateTimeoutMs: 0 } });
     const entry = await world.startNode();
     await create(entry, 5);

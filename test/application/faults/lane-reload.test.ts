@@ -53,7 +53,7 @@ function actionRequest(action: "suspend" | "resume" | "realign") {
 }
 
 describe("a lane that is reloaded", () => {
-  it("includes a nonce reserved during the reload: the reservation expires, and the transactions above it proceed", async () => {
+  it("still includes a nonce that was reserved during the reload: its reservation expires, and the transactions above proceed", async () => {
     const entry = await startKnown({ settings: { holePolicy: "heal", nonceStateTimeoutMs: 0 } });
     const count = holdNext(entry, "transactionCount");
     const reserving = entry.node.api.reserveNonce({ signer: SIGNER, ttl: 5 });

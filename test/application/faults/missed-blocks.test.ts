@@ -26,8 +26,8 @@ function words(): readonly string[] {
 const belowWindow = (params: readonly unknown[]): boolean =>
   params.some((height) => typeof height === "number" && height < world.chain.head.number - LONG + 20);
 
-describe("blocks mined while no node was running", () => {
-  it("may contain receipts below the window of read blocks: these are found by hash and checked against the chain", async () => {
+describe("the chain, while no node is running,", () => {
+  it("may mine many blocks: receipts below the window of read blocks are found by hash and checked against the chain", async () => {
     world = new World();
     const first = await world.startNode();
     await create(first, 3);
@@ -39,7 +39,7 @@ describe("blocks mined while no node was running", () => {
     checkInvariants(world);
   });
 
-  it("may be removed by a reorg: no receipt of the abandoned branch is used", async () => {
+  it("may replace blocks by a reorg: no receipt of the abandoned branch is used", async () => {
     world = new World();
     const first = await world.startNode();
     await create(first, 3);
@@ -54,7 +54,7 @@ describe("blocks mined while no node was running", () => {
     expect(words()).toEqual(["CONFIRMED", "CONFIRMED", "CONFIRMED"]);
   });
 
-  it("may remove transactions reported as CONFIRMED: the next owner reports REORGED, however late", async () => {
+  it("may drop transactions reported as CONFIRMED: the next owner reports REORGED, however late", async () => {
     world = new World();
     const first = await world.startNode();
     await create(first, 2);
@@ -68,7 +68,7 @@ describe("blocks mined while no node was running", () => {
     expect(words()).toEqual(["CONFIRMED", "CONFIRMED", "REORGED", "REORGED", "CONFIRMED", "CONFIRMED"]);
   });
 
-  it("may remove reported transactions: the watch for reorgs does not end before the old blocks can be read", async () => {
+  it("may drop reported transactions: the watch for reorgs does not end before the old blocks can be read", async () => {
     world = new World();
     const first = await world.startNode();
     await create(first, 2);
@@ -88,7 +88,7 @@ describe("blocks mined while no node was running", () => {
     checkInvariants(world);
   });
 
-  it("may be more than the watch for reorgs covers; the watch then ends once the chain has confirmed the outcome again", async () => {
+  it("may mine more blocks than the watch for reorgs covers: the watch ends once the outcome is confirmed again", async () => {
     world = new World();
     const first = await world.startNode();
     await create(first, 2);
@@ -108,8 +108,8 @@ describe("blocks mined while no node was running", () => {
   });
 });
 
-describe("the follower of new blocks, after it lost blocks", () => {
-  it("leads to a lookup by hash of all pending transactions if its buffer was full", async () => {
+describe("a loss of blocks in the follower of new blocks", () => {
+  it("leads to a lookup by hash of all pending transactions if the follower's buffer was full", async () => {
     world = new World({
       settings: { blockQueueLength: 1, staleReceiptTimeoutMs: 3_600_000, resubmitIntervalMs: null },
     });
@@ -134,7 +134,7 @@ describe("the follower of new blocks, after it lost blocks", () => {
     checkInvariants(world);
   });
 
-  it("leads to withdrawal, lookup and new broadcast of transactions if a reorg was deeper than its window", async () => {
+  it("leads to a new broadcast of the dropped transactions if a reorg was deeper than the follower's window", async () => {
     world = new World({ settings: { confirmations: 400, staleReceiptTimeoutMs: 3_600_000 } });
     const entry = await world.startNode();
     world.chain.mine(5);

@@ -57,7 +57,7 @@ describe("a round of finality checks in which one part fails", () => {
 });
 
 describe("receipts found while the chain's identity is not verified", () => {
-  it("are looked up again as soon as it is verified, without waiting for the stale timeout", async () => {
+  it("are looked up again as soon as that identity is verified, without waiting for the stale timeout", async () => {
     world = new World({ settings: { confirmations: 0 } });
     const entry = await world.startNode();
     await world.settle(entry.node.api.create(transfer()));

@@ -29,7 +29,7 @@ describe("a commit that fails", () => {
     },
   );
 
-  it("returns 503 with the id and `outcome: unknown` if an allocation's outcome is unknown; if committed, it is sent", async () => {
+  it("makes the create fail with 503, the transaction id and `outcome: unknown` if it may have been applied", async () => {
     world = new World();
     const entry = await world.startNode();
     await confirmOne(entry);
@@ -42,7 +42,7 @@ describe("a commit that fails", () => {
     checkInvariants(world);
   });
 
-  it("stops all broadcasts if it was a suspend with an unknown outcome that the database did commit", async () => {
+  it("still suspends the lane if it was the commit of a suspend that the database did apply", async () => {
     world = new World();
     const entry = await world.startNode();
     await confirmOne(entry);
@@ -96,7 +96,7 @@ describe("a commit that fails", () => {
 });
 
 describe("a database that is unavailable when a node starts", () => {
-  it("only delays the start if it returns within seconds; the node then resumes its lanes", async () => {
+  it("only delays the start if it returns within seconds", async () => {
     world = new World();
     const first = await world.startNode();
     await confirmOne(first);
@@ -119,7 +119,7 @@ describe("a database that is unavailable when a node starts", () => {
     await expect(world.settle(entry.node.start(), 15_000)).rejects.toThrow();
   });
 
-  it("only delays the lanes if it fails at the first claims: claiming is retried", async () => {
+  it("delays only the claiming of lanes if it fails at the first claims", async () => {
     world = new World();
     const entry = world.addNode();
     const claim = entry.store.claimLanes.bind(entry.store);
@@ -168,7 +168,7 @@ describe("a database outage", () => {
     checkInvariants(world);
   });
 
-  it("stops the node at the node's own deadline if it lasts longer than the lease; the node returns as a new instance", async () => {
+  it("makes the node stop at its own deadline, and return as a new instance, if it lasts longer than the lease", async () => {
     world = new World();
     const entry = await world.startNode();
     await confirmOne(entry);
@@ -189,8 +189,8 @@ describe("a database outage", () => {
   });
 });
 
-describe("request ids", () => {
-  it("make one transaction with one nonce if sent a hundred times at once, and all responses name it", async () => {
+describe("a request id", () => {
+  it("makes one transaction with one nonce if it is sent a hundred times at once, and all responses name that transaction", async () => {
     world = new World();
     const entry = await world.startNode();
     const answers = await world.settle(
@@ -201,7 +201,7 @@ describe("request ids", () => {
     expect(world.rows().length).toBe(1);
   });
 
-  it("are matched regardless of the letter case of the signer's address, also within one batch; another payload is refused", async () => {
+  it("is matched regardless of the letter case of the signer's address, also within one batch", async () => {
     world = new World();
     const entry = await world.startNode();
     const upper = `0x${SIGNER.slice(2).toUpperCase()}`;
@@ -219,7 +219,7 @@ describe("request ids", () => {
     expect(results[3]).toMatchObject({ outcome: "created", nonce: 0 });
   });
 
-  it("return their existing transactions, even if the create would be refused now", async () => {
+  it("returns its existing transaction, even if the create would be refused now", async () => {
     world = new World();
     const entry = await world.startNode();
     await world.settle(entry.node.api.create(transfer({ requestId: "kept" })));

@@ -109,7 +109,7 @@ describe("after a jump of the base fee", () => {
   });
 
   // protects [Sent again, priced again, stuck] src/domain/fees/ceilings.ts, src/application/detours/reprice.ts
-  it("automatic repricing ends at five times the first fee and explains why; an operator's reprice may exceed that", async () => {
+  it("automatic repricing ends at five times the first fee, whereas an operator's reprice may exceed that", async () => {
     const { node, txId } = await jumped(
       { from: 7n, to: 30n * GWEI, type: "eip1559" },
       { settings: { repricing: REPRICING_STRATEGIES.on } },
@@ -158,7 +158,7 @@ describe("a fee that only one endpoint reports", () => {
   );
 
   // protects [Sent again, priced again, stuck] src/domain/fees/action-price.ts, src/application/detours/reprice.ts
-  it("is paid up to the ceiling once a block had it; the tip stays within the automatic limit", async () => {
+  it("is paid, up to the ceiling, once a block has a high base fee too", async () => {
     const { node, txId } = await waiting();
     world.chain.setBaseFee(200n * GWEI);
     world.releaseBlocks();

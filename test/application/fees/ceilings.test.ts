@@ -99,7 +99,7 @@ describe("a fee market with extreme prices", () => {
     },
   );
 
-  it("is explained, while the transaction is not mined, together with the setting that limits the fee", async () => {
+  it("is explained together with the setting that limits the fee, while the transaction is not mined", async () => {
     const node = await startLying({ baseFee: 0n, price: FORTUNE });
     world.holdBlocks();
     const txId = await ops.sent(node, { payload: BARE });
@@ -219,7 +219,7 @@ describe("a caller's own fees", () => {
     expect(causes).toEqual([expect.objectContaining({ text: expect.stringContaining("FENCEPOST_MAX_FEE_GWEI") })]);
   });
 
-  it("are refused if fees and value together exceed the ceiling on total cost, also if only the value is set", async () => {
+  it("are refused if fees and value together exceed the ceiling on total cost", async () => {
     const node = await start({ settings: { maxCostWei: 10n ** 18n } });
     const value = { value: String(10n ** 18n) };
     for (const request of [priced({ gasPrice: String(GWEI) }, value), transfer({ payload: { ...BARE, ...value } })]) {
@@ -230,7 +230,7 @@ describe("a caller's own fees", () => {
     expect(ops.outcome(txId)).toBe("CONFIRMED");
   });
 
-  it("do not limit the value if no ceiling on total cost is configured", async () => {
+  it("may come with any value if no ceiling on total cost is configured", async () => {
     const node = await start();
     const txId = await ops.create(node, { payload: { ...BARE, value: String(9_000n * 10n ** 18n) } });
     await ops.settled(txId);
@@ -249,7 +249,7 @@ describe("an operator's or stuck hook's fee above the ceiling", () => {
     ["resolve", { action: "CANCEL", fees: OVER }],
     ["resolve", { action: "PLACEHOLDER", fees: OVER }],
     // protects [Sent again, priced again, stuck] src/application/detours/change-payload.ts
-  ] as const)("is refused: %s %j, for a signed or a queued transaction", async (action, request) => {
+  ] as const)("is refused (%s %j), for signed and for queued transactions", async (action, request) => {
     const node = await start({ settings: { inFlightWindow: 1 } });
     world.holdBlocks();
     const txId = await ops.sent(node);
@@ -290,7 +290,7 @@ describe("an operator's or stuck hook's fee above the ceiling", () => {
     expect(ops.kinds(txId)).toEqual(["initial"]);
   });
 
-  it("is refused even if it is needed to outbid an attempt at the ceiling; that attempt is still sent", async () => {
+  it("is refused even if it is needed to outbid an attempt at the ceiling", async () => {
     const node = await start();
     world.holdBlocks();
     const at = { gas: "21000", maxFeePerGas: String(MOST), maxPriorityFeePerGas: String(GWEI) };
@@ -368,7 +368,7 @@ describe("a lowered fee or cost ceiling", () => {
   });
 
   // protects [Sent again, priced again, stuck] src/application/stages/3-sign/sign.ts, src/application/detours/reprice.ts
-  it("rejects an unsigned transaction above it: the nonce is released, and the next transaction moves down to that nonce", async () => {
+  it("rejects an unsigned transaction above it, and gives its nonce to the next transaction", async () => {
     const before = await start();
     await ops.lane(before, "suspend");
     const dear = await ops.create(before, {

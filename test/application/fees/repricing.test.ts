@@ -213,7 +213,7 @@ describe("repricing, with two endpoints that report different fee markets,", () 
 
 describe("the limit of automatic repricing", () => {
   // protects [Sent again, priced again, stuck] src/domain/fees/repricing.ts, src/application/detours/reprice.ts, src/domain/fees/ceilings.ts
-  it("is five times the first fee, with one alert; the last attempt is still broadcast", async () => {
+  it("is five times the first fee: one alert is raised, and the last attempt is still broadcast", async () => {
     world = busyWorld();
     const entry = await world.startNode();
     world.chain.setBaseFee(1_000n * GWEI);
@@ -239,7 +239,7 @@ describe("the limit of automatic repricing", () => {
   });
 
   // protects [Sent again, priced again, stuck] src/application/detours/reprice.ts
-  it("may be a number of attempts: no more are signed then, but the node still waits for the outcome", async () => {
+  it("may be a number of attempts: no further attempt is signed then, but the outcome is still awaited", async () => {
     world = busyWorld({ settings: { maxAttempts: 3, repricing: linearRepricing(20) } });
     const entry = await world.startNode();
     world.chain.setBaseFee(90n * GWEI);
@@ -283,7 +283,7 @@ describe("a chain node's response `underpriced`", () => {
     expect(offers(world.rows()[0]).at(-1)?.[0]).toBeLessThanOrEqual(100n * GWEI);
   });
 
-  it("leads to no further attempt if it answers a repeated attempt whose first response was lost", async () => {
+  it("leads to no further attempt if it is the response to a rebroadcast whose first response was lost", async () => {
     world = busyWorld();
     const entry = await world.startNode();
     world.chain.setBaseFee(25n * GWEI);
@@ -304,7 +304,7 @@ describe("a chain node's response `underpriced`", () => {
 });
 
 describe("a reprice that fails", () => {
-  it("for lack of funds, lets the earlier attempt be broadcast further, and no fee is signed twice", async () => {
+  it("lets the earlier attempt be broadcast again if funds are missing, and no fee is signed twice", async () => {
     world = busyWorld();
     const entry = await world.startNode();
     await create(entry, 1);
@@ -325,7 +325,7 @@ describe("a reprice that fails", () => {
     expect(world.rows()[0]?.receipt?.txHash).toBe(row?.attempts[0]?.txHash);
   });
 
-  it("because the fee market cannot be read, leads to another broadcast of the same attempt", async () => {
+  it("leads to another broadcast of the same attempt if the fee market cannot be read", async () => {
     world = busyWorld();
     const entry = await world.startNode();
     world.chain.setBaseFee(50n * GWEI);

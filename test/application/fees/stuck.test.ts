@@ -134,7 +134,7 @@ describe("a lane's lowest open transaction, if it is not mined,", () => {
     await world.until(() => states()[0] === "STUCK/-");
   });
 
-  it("becomes STUCK by the time for which it has been the lowest, not by its total age", async () => {
+  it("becomes STUCK because of the time for which it has been the lowest, not because of its total age", async () => {
     world = patientWorld({ settings: { resubmitIntervalMs: null } });
     const entry = await world.startNode();
     world.holdBlocks();
@@ -151,7 +151,7 @@ describe("a lane's lowest open transaction, if it is not mined,", () => {
   });
 
   // protects [Explained, and said aloud] src/application/loops/tend.ts, src/domain/pace/lane-pace.ts
-  it("becomes STUCK after a number of broadcasts, whatever its age, with an alert and a cause for that limit", async () => {
+  it("becomes STUCK after the configured number of broadcasts, whatever its age", async () => {
     world = patientWorld({ settings: { stuckAfterMs: 10_000_000, stuckAfterResubmits: 5 } });
     const entry = await world.startNode();
     world.holdBlocks();
@@ -181,7 +181,7 @@ describe("a lane's lowest open transaction, if it is not mined,", () => {
   });
 
   // protects [Explained, and said aloud] src/application/detours/another-attempt.ts
-  it("does not become STUCK by its number of broadcasts right after an operator's resubmit", async () => {
+  it("does not become STUCK because of its number of broadcasts right after an operator's resubmit", async () => {
     world = patientWorld({ settings: { stuckAfterMs: 10_000_000, stuckAfterResubmits: 3 } });
     const entry = await world.startNode();
     world.holdBlocks();
@@ -197,7 +197,7 @@ describe("a lane's lowest open transaction, if it is not mined,", () => {
   });
 
   // protects [Explained, and said aloud] src/application/loops/tend.ts, src/domain/pace/lane-pace.ts
-  it("does not become STUCK by its number of broadcasts if no node accepted it or the chain does not respond", async () => {
+  it("does not become STUCK because of its number of broadcasts if no node accepted it or the chain does not respond", async () => {
     world = patientWorld({ settings: { stuckAfterMs: 10_000_000, stuckAfterResubmits: 3 } });
     const entry = await world.startNode();
     const back = entry.faults.inject({ kind: "unavailable" }, { method: "eth_sendRawTransaction" });

@@ -187,7 +187,7 @@ describe("eth_sendRawTransaction", () => {
   });
 
   // protects [JSON-RPC] src/domain/ledger/bind.ts, src/application/operations/reservations.ts
-  it("is accepted at a nonce that the same API key reserved, but not at another key's", async () => {
+  it("is accepted at a nonce that the same API key reserved, but not at a nonce that another key reserved", async () => {
     await start({ apiKeys: [key("mine", { scopes: ["read", "submit", "reserve"] }), key("other")] });
     const { reservation } = await world.settle(entry.node.api.reserveNonce({ signer: SIGNER }, "mine"));
     const bytes = await signedBy(SIGNER, 0);

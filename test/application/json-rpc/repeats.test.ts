@@ -78,7 +78,7 @@ describe("identical sends to /rpc?repeat=merge", () => {
     ["in the minute before", 50, 30],
     // protects [JSON-RPC] src/adapters/http/rpc/sends.ts
   ])(
-    "return the transaction whose request id the previous release derived without the API key, %s",
+    "return the transaction that the previous release made under a request id without the API key's name, %s",
     async (_, second, apart) => {
       await start();
       await toSecond(second);
@@ -106,7 +106,7 @@ function payloadOf({ from: _, to, ...quantities }: ReturnType<typeof transaction
 
 describe("a create with a nonce and a validUntil", () => {
   // protects [JSON-RPC] src/application/stages/1-create/answer-existing.ts
-  it("can be repeated, but is refused with another validUntil as another payload at a used nonce", async () => {
+  it("can be repeated, but is refused if the repeat has another validUntil, because that is another payload", async () => {
     await start();
     const validUntil = new Date(world.clock.now().getTime() + 3_600_000).toISOString();
     const send = (more: object = {}) =>

@@ -194,7 +194,7 @@ describe("an eth_sendTransaction that is accepted but not signed yet", () => {
   });
 
   // protects [JSON-RPC] src/domain/ledger/allocate.ts
-  it("returns at once that it waits for approval, if a policy requires one, and has no nonce", async () => {
+  it("returns at once, without a nonce, if it waits for approval", async () => {
     await start({ policies: forSigner(SIGNER, { requireApproval: { aboveValue: "10", expiresAfter: "60s" } }) });
     const { error } = await rpc.send({ value: "0x64" });
     expect(error).toMatchObject({ code: -32003, data: { outcome: "accepted", txId: expect.any(String) } });
@@ -214,7 +214,7 @@ describe("an eth_sendTransaction that is accepted but not signed yet", () => {
 });
 
 describe("an eth_sendTransaction with an unknown outcome", () => {
-  it("returns the hash, or an error that names the transaction, if the commit's response was lost; the transaction exists once", async () => {
+  it("returns the hash, or an error that names the transaction, if the commit's response was lost", async () => {
     await start();
     const commit = entry.store.commit.bind(entry.store);
     let isLost = false;
@@ -287,7 +287,7 @@ describe("a nonce that the caller names", () => {
   });
 
   // protects [JSON-RPC] src/domain/ledger/allocate.ts, src/application/lane/owned-lane.ts
-  it("stays the same if a lower nonce becomes free; a request for that lower nonce is refused as too low", async () => {
+  it("stays the same even if a lower nonce becomes free", async () => {
     await start();
     const { reservation } = await world.settle(entry.node.api.reserveNonce({ signer: SIGNER }));
     await lane("suspend");
@@ -372,7 +372,7 @@ describe("a request id sent over JSON-RPC", () => {
     expect(error).toMatchObject({ code: -32003, data: { code: "REQUEST_ID_REUSED", txId: world.rows()[0]?.txId } });
   });
 
-  it("is extended by the position of each call if a header gives it for a batch", async () => {
+  it("gets each call's position appended if a header gives it for a whole batch", async () => {
     await start();
     const batch = [
       call("eth_chainId"),

@@ -74,7 +74,7 @@ describe("JSON-RPC reads forwarded to a chain", () => {
   });
 
   // protects [JSON-RPC] src/adapters/http/rpc/chain-reads.ts
-  it("do not use the response to an earlier request, so that a caller sees its own sends", async () => {
+  it("never reuse the response to a request that was sent earlier, so that a caller sees its own sends", async () => {
     await start();
     const before = block(1);
     await asked(1);
@@ -89,7 +89,7 @@ describe("JSON-RPC reads forwarded to a chain", () => {
   });
 
   // protects [JSON-RPC] src/adapters/http/rpc/chain-reads.ts
-  it("do not share earlier requests even if identical reads occupy all slots", async () => {
+  it("never share a request that was sent earlier, even if identical reads occupy all slots", async () => {
     await start();
     const before = Array.from({ length: OF_ONE_KEY }, () => block(1));
     await asked(OF_ONE_KEY);
@@ -121,7 +121,7 @@ describe("JSON-RPC reads forwarded to a chain", () => {
   });
 
   // protects [Attacks] src/adapters/http/rpc/chain-reads.ts
-  it("do not delay those of another API key, which get a slot at once; afterwards the keys alternate", async () => {
+  it("never delay the reads of another API key, which get a slot at once; afterwards the keys alternate", async () => {
     await start(KEYS);
     const busy = Array.from({ length: 200 }, (_, at) => block(at, "busy"));
     await asked(OF_ONE_KEY);

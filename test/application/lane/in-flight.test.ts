@@ -50,7 +50,7 @@ describe("an in-flight transaction whose next check is due", () => {
     expect(nonces(lane.toJudge(0))).toEqual([1, 2, 3]);
   });
 
-  it("starts only the background job that handles it", async () => {
+  it("starts only the background job that is responsible for that check", async () => {
     const woken: string[] = [];
     const lane = laneOf(paced(answered(1, "accepted"), { send: at(0) }));
     const waking = (who: string) =>
@@ -102,13 +102,13 @@ describe("the send window for a node that refuses future nonces", () => {
     expect(waits.at(-1)).toBeLessThanOrEqual(600_000);
   });
 
-  it("treats a whole batch of refusals as a single one", () => {
+  it("delays its next probe only once for a whole batch of refusals", () => {
     const lane = laneOf(due(1));
     for (let i = 0; i < 60; i++) happened(lane, futureRefused, { nowMs: 0, random: MIDDLE });
     expect(lane.openWindow(64, 2_000)).toBe(2);
   });
 
-  it("moves up when the lowest open transaction is mined: the next transaction, refused as too early before, is sent at once", () => {
+  it("moves up when the lowest open transaction is mined: the next transaction is sent at once, even if it was refused before", () => {
     const next = paced(answered(2, "nonceTooHigh"), { send: at(1_000_000) });
     const head = answered(1, "accepted");
     const lane = laneOf(head, next);

@@ -109,11 +109,11 @@ describe("the next broadcast time of a transaction loaded from the database", ()
     expect(due(overrides)).toEqual(expected);
   });
 
-  it("is never if a node accepted the transaction and resubmission is disabled", () => {
+  it("is not set if a node accepted the transaction and resubmission is disabled", () => {
     expect(due({}, null)).toEqual(["alreadyKnown", NEVER]);
   });
 
-  it("is at once if no node accepted the newest attempt", () => {
+  it("is the present time if no node accepted the newest attempt", () => {
     const record = trackedRecord(1, taken);
     const [first] = record.attempts;
     if (first === undefined) throw new Error("a record without an attempt");

@@ -5,15 +5,15 @@ import { range } from "../../../src/domain/range.ts";
 import { createChainBench, createOwnedLane } from "../../support/chain-bench.ts";
 import { trackedRecord } from "../../support/stage-bench.ts";
 
-describe("lanes checked by the periodic timer", () => {
-  it("are each checked once in ten ticks, even if idle", () => {
+describe("a node's lanes", () => {
+  it("are each checked by the periodic timer once in ten ticks, even if idle", () => {
     const lanes = range(1, 23).map(() => createOwnedLane());
     const looks = lanes.map((lane) => vi.spyOn(lane, "kickDue"));
     for (const beat of range(1, 10)) kickTenth(lanes, beat, 5);
     expect(looks.map(({ mock }) => mock.calls)).toEqual(lanes.map(() => [[5]]));
   });
 
-  it("are checked in every tick while a transaction is in flight, and not afterwards", () => {
+  it("are checked by the periodic timer in every tick while a transaction is in flight, and not afterwards", () => {
     const { context } = createChainBench();
     const atRest = createOwnedLane({}, context);
     const lane = createOwnedLane({ tracking: [trackedRecord(4)] }, context);
@@ -32,7 +32,7 @@ describe("lanes checked by the periodic timer", () => {
     expect([...context.onChain]).toEqual([lane, atRest]);
   });
 
-  it("are no longer checked once the node no longer owns them, whatever is in flight", () => {
+  it("are no longer checked by the periodic timer once the node has lost them, whatever is in flight", () => {
     const { context } = createChainBench();
     const lane = createOwnedLane({ tracking: [trackedRecord(4)] }, context);
     const tx = lane.unmined.get(4) as Tracked;
@@ -41,7 +41,7 @@ describe("lanes checked by the periodic timer", () => {
     expect(context.onChain.size).toBe(0);
   });
 
-  it("are also checked in every tick while their mined transactions are only watched for reorgs", () => {
+  it("are also checked by the periodic timer in every tick while mined transactions are watched for reorgs", () => {
     const { context } = createChainBench();
     const lane = createOwnedLane({ watched: [{ hash: `0x${"1".repeat(64)}`, number: 7 }] }, context);
     kickInFlight(context.onChain, 1);

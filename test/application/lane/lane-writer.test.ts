@@ -71,7 +71,7 @@ function applied(write: LaneWrite): WriteOutcome {
 }
 
 describe("a planned state transition of a transaction", () => {
-  it("changes the owner's memory at once, and names the state that the database must have", () => {
+  it("changes the owner's memory at once, and includes the state that the database must have before it", () => {
     const tx = tracked(1);
     const { item } = plan(tx, "mine", { receipt: RECEIPT });
     expect(tx.status).toEqual({ state: "TRACKING", subState: "MINED" });
@@ -85,7 +85,7 @@ describe("a planned state transition of a transaction", () => {
     });
   });
 
-  it("includes the completion if it leads to a final state, with the mined hash or else the newest hash", () => {
+  it("includes the completion if it leads to a final state, with the mined hash, or the newest hash if none is mined", () => {
     const tx = tracked(1, { state: "TRACKING", subState: "MINED" });
     stored(tx, { receipt: RECEIPT });
     expect(plan(tx, "confirm").item.completion).toEqual({
@@ -132,7 +132,7 @@ describe("committing planned state transitions of a lane's transactions", () => 
     expect(second).toMatchObject({ state: "CONFIRMED", txHash: hashNumber(1), ageMs: 5_000 });
   });
 
-  it("is split into pieces for large numbers, and fails if one piece fails", async () => {
+  it("is split into several writes if there are many, and fails if one of these writes fails", async () => {
     const { ports, lane, writes } = bench(applied);
     await commitPlanned(ports, lane, moves(450));
     expect(writes.map((write) => (write.kind === "transition" ? write.items.length : 0))).toEqual([200, 200, 50]);
@@ -146,7 +146,7 @@ describe("committing planned state transitions of a lane's transactions", () => 
     expect(reloads).toEqual(["a write failed: away"]);
   });
 
-  it("reloads the lane if a transition finds another state in the database, even if the others were applied", async () => {
+  it("reloads the lane if the database has another state than one transition expects, even if the others were applied", async () => {
     const { ports, lane, reloads, telemetry } = bench(() => ({ status: "applied", items: ["applied", "conflict"] }));
     await expect(commitPlanned(ports, lane, moves(2))).rejects.toThrow(TermOver);
     expect(reloads).toEqual(["tx 1 was not TRACKING when it was to resubmit"]);

@@ -98,7 +98,7 @@ function rest(): Promise<void> {
 }
 
 describe("acquiring a lane", () => {
-  it("succeeds once for a free lane; afterwards the lane is returned from memory", async () => {
+  it("succeeds for a free lane, and later calls return the lane from memory", async () => {
     const owned = await lanes.own(LANE);
     expect(owned.fence).toEqual({ lane: LANE, instanceId: "mine", token: 1 });
     expect(await lanes.own(LANE)).toBe(owned);
@@ -144,14 +144,14 @@ describe("acquiring a lane", () => {
     await expect(lanes.own(LANE)).rejects.toMatchObject({ code: "UNAVAILABLE" });
   });
 
-  it("is refused with the reason after the node was closed; lanes already held stay available", async () => {
+  it("is refused with the reason after the node was closed, except for lanes already held", async () => {
     const owned = await lanes.own(LANE);
     lanes.close("shutting down");
     expect(await lanes.own(LANE)).toBe(owned);
     await expect(lanes.own(LANES[1] as Lane)).rejects.toThrow("shutting down");
   });
 
-  it("waits for pending writes of the previously loaded state before it loads the lane", async () => {
+  it("waits, before it loads the lane, until pending writes of the state loaded earlier have ended", async () => {
     writing = deferred();
     const owning = lanes.own(LANE);
     await rest();
@@ -226,7 +226,7 @@ describe("claiming all free lanes", () => {
     expect([lanes.claimOwed, lanes.size]).toEqual([false, 3]);
   });
 
-  it("is repeated if an acquisition was in progress, because that may have run before the lane was freed", async () => {
+  it("is repeated if a single acquisition was in progress, because that one may have run before its lane was freed", async () => {
     await taken();
     const acquire = store.acquireLane.bind(store);
     store.acquireLane = async (...parameters) => {
@@ -250,7 +250,7 @@ describe("claiming all free lanes", () => {
     expect(lanes.claimOwed).toBe(false);
   });
 
-  it("does not load a lane again that a create has resumed meanwhile, because two copies in memory would then act", async () => {
+  it("does not load a lane again that a create has loaded meanwhile, because two copies in memory would then act", async () => {
     const claim = store.claimLanes.bind(store);
     store.claimLanes = async (...parameters) => {
       const claimed = await claim(...parameters);
@@ -369,7 +369,7 @@ describe("a commit's changes to a lane", () => {
     expect([owned.cursor, owned.nonces.holes]).toEqual([9, [left.hole]]);
   });
 
-  it("are not applied to memory if the ownership (term) has changed or the loaded state was dropped", async () => {
+  it("are not applied to memory if the lane's fencing token differs or the loaded state was dropped", async () => {
     const owned = await lanes.own(LANE);
     lanes.fold({ lane: LANE, token: 2, changes: [left] });
     lanes.reload(owned, "again");
@@ -400,14 +400,14 @@ describe("losing lanes", () => {
     expect(bench.telemetry.of("lane.stopped")).toMatchObject([{ reason: "fenced" }]);
   });
 
-  it("ignores a late message about an older term, and keeps the newer term", async () => {
+  it("ignores a late message about an older fencing token, and keeps the lane", async () => {
     const owned = await lanes.own(LANE);
     lanes.lose({ ...owned.fence, token: 0 }, "transition");
     expect([owned.term.hasEnded, lanes.size]).toEqual([false, 1]);
     expect(bench.telemetry.of("lease.fenced").length).toBe(1);
   });
 
-  it("counts a skipped write as fenced if the node's own lease deadline has passed", async () => {
+  it("counts a write that was skipped past the node's own lease deadline as fenced", async () => {
     const { fence } = await lanes.own(LANE);
     lanes.giveUp(fence, "allocate");
     expect(bench.telemetry.of("lease.fenced"), "put off").toEqual([]);

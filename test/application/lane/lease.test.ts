@@ -43,7 +43,7 @@ describe("polling of other instances by a node", () => {
     ["alone", [], 10],
     ["beside another", ["b"], 20],
     // protects [Many lanes] src/application/lane/lease.ts, src/application/lane/other-instances.ts
-  ] as const)("%s (other nodes: %s) takes place %s times in ten seconds", async (_, others, looks) => {
+  ] as const)("takes place, if the node is %s (other nodes: %s), %s times in ten seconds", async (_, others, looks) => {
     const { store } = await bench.started("a");
     for (const name of others) await bench.started(name);
     await bench.clock.advance(2_000);
@@ -83,7 +83,7 @@ describe("the lease deadline", () => {
     expect(lease.mayAct()).toBe(false);
   });
 
-  it("is counted from the start of the registration too", async () => {
+  it("is counted, before the first renewal, from the start of the registration", async () => {
     const { lease, store } = bench.holder("a");
     store.pause();
     const starting = lease.start();
@@ -121,7 +121,7 @@ describe("the lease deadline", () => {
   });
 });
 
-describe("an instance that missed its renewal", () => {
+describe("an instance that can no longer be renewed", () => {
   async function expire(): Promise<Holder> {
     const made = await bench.started("a");
     made.store.cut();
@@ -158,7 +158,7 @@ describe("an instance that missed its renewal", () => {
     expect(alerts).toEqual([["SCHEMA_TOO_NEW", "CRITICAL", "upgrade"]]);
   });
 
-  it("resolves that alert when the database schema is supported again", async () => {
+  it("resolves the alert about a too new database schema when the schema is supported again", async () => {
     const { lease, store, telemetry } = await expire();
     const real = store.registerInstance;
     store.registerInstance = () => Promise.reject(new SchemaTooNew("upgrade"));
@@ -171,7 +171,7 @@ describe("an instance that missed its renewal", () => {
     expect(telemetry.of("alert.resolved")).toMatchObject([{ code: "SCHEMA_TOO_NEW" }]);
   });
 
-  it("has ended too if other instances declared it dead, even before its own deadline", async () => {
+  it("has ended, even before its own deadline, if other instances declared it dead", async () => {
     const { lease, received } = await bench.started("a");
     const first = lease.instanceId;
     const record = bench.row(first);
@@ -196,7 +196,7 @@ describe("a database whose history changed", () => {
     expect(telemetry.events).toContainEqual({ type: "feed.epochBegun", epoch: 2, mayHaveLost: true });
   });
 
-  it("leads to a new instance at once if a write noticed it, without waiting for a renewal; two notices count as one change", async () => {
+  it("leads to a new instance as soon as a write notices it, and to only one if two writes notice it", async () => {
     const { lease, telemetry } = await bench.started("a");
     const before = lease.instanceId;
     bench.database.changeHistory();
@@ -223,7 +223,7 @@ describe("a database whose history changed", () => {
 });
 
 describe("ending a lease", () => {
-  it("by stop, releases the lanes and marks the instance dead; nothing is signed or sent afterwards", async () => {
+  it("releases the lanes and marks the instance dead if the lease is stopped", async () => {
     const { lease, store } = await bench.started("a");
     await store.acquireLane(LANE, lease.instanceId);
     await lease.stop();
@@ -234,7 +234,7 @@ describe("ending a lease", () => {
     expect(bench.row(lease.instanceId)?.counter).toBe(1);
   });
 
-  it("by abandon, writes nothing to the database", async () => {
+  it("writes nothing to the database if the lease is abandoned", async () => {
     const { lease, store } = await bench.started("a");
     await store.acquireLane(LANE, lease.instanceId);
     await lease.abandon();
@@ -243,7 +243,7 @@ describe("ending a lease", () => {
     expect(lease.mayAct()).toBe(false);
   });
 
-  it("before it was started, has nothing to release", async () => {
+  it("has nothing to release if the lease was never started", async () => {
     await bench.holder("a").lease.stop();
     expect(bench.database.state.instances.size).toBe(0);
   });

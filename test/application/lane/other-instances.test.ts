@@ -55,7 +55,7 @@ describe("other instances of the cluster", () => {
   });
 
   // protects [Processes that end, and those that only seem to] src/application/lane/other-instances.ts
-  it("are not declared dead between two renewals if their lease is longer than this node's", async () => {
+  it("are not declared dead between two of their renewals if their lease is longer than this node's", async () => {
     const slow = await bench.started("a", undefined, LONG_LEASE);
     const quick = await bench.started("b");
     await bench.clock.advance(180_000);
@@ -155,7 +155,7 @@ describe("other instances of the cluster", () => {
     expect(heir.received).toEqual(["freed"]);
   });
 
-  it("are noticed as gone if their row was deleted", async () => {
+  it("are treated as gone if their row was deleted", async () => {
     const heir = await bench.started("b");
     const vanished = await bench.started("a");
     await bench.clock.advance(600);
@@ -165,7 +165,7 @@ describe("other instances of the cluster", () => {
     expect(heir.received).toEqual(["freed"]);
   });
 
-  it("are all processed, and freed lanes reported, even if declaring one of them dead fails", async () => {
+  it("are all processed, and their freed lanes reported, even if one of them cannot be declared dead", async () => {
     const heir = await bench.started("c");
     const dying = [await bench.started("a"), await bench.started("b")];
     const declare = heir.store.declareDead.bind(heir.store);

@@ -24,7 +24,7 @@ async function bench() {
 }
 
 // protects [The fence] src/application/lane/activity.ts, src/application/lane/term.ts
-it("a check of the chain's identity still lets the other lanes continue if the node has lost one lane", async () => {
+it("a check of the chain's identity succeeds for the other lanes if the node has lost one lane", async () => {
   const { ports, context, ending, other } = await bench();
   for (const lane of [ending, other]) happened(lane, chainLookOwed);
   ending.stop("lost");
@@ -32,7 +32,7 @@ it("a check of the chain's identity still lets the other lanes continue if the n
 });
 
 // protects [Keys of the node, other chains, comparison] src/application/chain/trust.ts
-it("a check of the chain's identity still lets the other lanes continue if the database read for one lane fails", async () => {
+it("a check of the chain's identity succeeds for the other lanes if the database read for one lane fails", async () => {
   const { ports, context, telemetry, ending: failing, other } = await bench();
   for (const lane of [failing, other]) happened(lane, chainLookOwed);
   let looks = 0;
@@ -61,7 +61,7 @@ it("a comparison of a lane with the chain returns `distrusted` if the chain's co
 });
 
 // protects [Keys of the node, other chains, comparison] src/application/chain/trust.ts
-it("a check of the chain's identity still lets the other lanes continue if one lane cannot store the genesis hash", async () => {
+it("a check of the chain's identity succeeds for the other lanes if one lane cannot store the genesis hash", async () => {
   const { ports, context, control, ending: failing, other } = await bench();
   context.genesisHash = null;
   for (const lane of [failing, other]) happened(lane, chainLookOwed);

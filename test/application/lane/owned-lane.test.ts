@@ -73,7 +73,7 @@ describe("moving down into a nonce gap", () => {
     ]);
   });
 
-  it("is refused to a transaction allocated before a possible loss of database commits, because it may have been signed", () => {
+  it("is refused to transactions allocated before a possible loss of commits, because they may have been signed", () => {
     const lane = createOwnedLane({ cursor: 4, epochFloor: 3 });
     lane.backlog.enqueue([record(2), record(3)]);
     expect(lane.holders().map(({ nonce, movable }) => [nonce, movable])).toEqual([
@@ -100,13 +100,13 @@ describe("transactions that wait to be signed", () => {
     expect(lane.hasUnmined()).toBe(false);
   });
 
-  it("are read from their first nonce on if the database has some when the lane is loaded", () => {
+  it("are read from the database, lowest nonce first, if the lane is loaded with some of them", () => {
     const lane = createOwnedLane({ cursor: 9, allocated: 4 });
     expect([lane.backlog.missingFrom(), lane.hasUnmined(), lane.idle]).toEqual([0, true, false]);
     expect(signAll(lane, records(5, 4))).toEqual([5, 6, 7, 8]);
   });
 
-  it("are not missed if they were allocated while a page is read, which would leave a nonce gap", () => {
+  it("are all signed, without a nonce gap, even if some were allocated while a page was read", () => {
     const lane = createOwnedLane({ cursor: 6, allocated: 1 });
     lane.backlog.missingFrom();
     const page = records(5, 1);
@@ -116,7 +116,7 @@ describe("transactions that wait to be signed", () => {
     expect(lane.hasUnmined()).toBe(false);
   });
 
-  it("make the page be read again if they were allocated into a nonce gap while it was read", () => {
+  it("cause a page to be read again if they were allocated into a nonce gap while the page was read", () => {
     const lane = createOwnedLane({ cursor: 8, allocated: 3 });
     lane.backlog.missingFrom();
     const page = records(5, 3);
@@ -188,7 +188,7 @@ describe("transactions in flight", () => {
   });
 
   // protects [The fence] src/application/lane/owned-lane.ts
-  it("leave the hash index of a newer lane copy unchanged if their own copy was dropped", () => {
+  it("leave the hash index of a reloaded lane unchanged if they belong to the dropped copy of that lane", () => {
     const { context } = createChainBench();
     const old = createOwnedLane({ tracking: [tracked(1)] }, context);
     const fresh = createOwnedLane({ tracking: [tracked(1)] }, context);
@@ -209,7 +209,7 @@ describe("transactions in flight", () => {
     expect(resumed(tracked(2, receipt(2, 50))).pace.send).toEqual(NEVER);
   });
 
-  it("are due in nonce order, at their time, and not while they are being broadcast", () => {
+  it("become due in nonce order, each at its own time, and never while they are being broadcast", () => {
     const lane = createOwnedLane({ tracking: [tracked(3), tracked(1), tracked(2), tracked(4)] });
     for (const tx of lane.unmined.values()) paced(tx, { look: lookedAt(0), send: at(100) });
     happened(lane.unmined.get(2) as Tracked, takenInHand);

@@ -117,7 +117,7 @@ const ROADS: Readonly<Record<string, () => Promise<object>>> = {
   },
 };
 
-describe("the owner's memory equals the database row for a transaction that", () => {
+describe("the owner's memory equals the database row of a transaction that", () => {
   it.each(Object.entries(ROADS))("%s", async (_, walk) => {
     const held = await walk();
     await world.clock.advance(1_000);

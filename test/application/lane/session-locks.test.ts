@@ -77,7 +77,7 @@ describe("a node's crash", () => {
   });
 
   // protects [Processes that end, and those that only seem to] src/adapters/postgres/session/session-lock.ts, src/application/lane/other-instances.ts
-  it("is detected in the first poll of a process if the dead node's lock was already gone when that process began its session", async () => {
+  it("is detected in a process's first poll if the dead node's lock was gone before that process began its session", async () => {
     const dying = await bench.started("a");
     await bench.clock.advance(1_000);
     kill(dying);
@@ -142,7 +142,7 @@ describe("a node's crash", () => {
   });
 
   // protects [Processes that end, and those that only seem to] src/application/lane/lease.ts
-  it("is detected only by the end of its lease at a node whose own lock is on a server that others do not read", async () => {
+  it("is detected only by the end of its lease at a node whose own session lock is not visible to other nodes", async () => {
     const [dying, heir] = await pair();
     heir.store.publishLock = async () => "unseen";
     heir.lock.interrupt();
@@ -242,7 +242,7 @@ describe("a live process that loses its database session", () => {
   });
 
   // protects [Processes that end, and those that only seem to] src/application/lane/lease.ts, src/application/stages/4-broadcast/broadcast.ts
-  it("broadcasts again only after a renewal that began after the loss has succeeded", async () => {
+  it("broadcasts again only after a successful renewal that began after the loss", async () => {
     const [cut] = await pair();
     cut.store.publishLock = () => Promise.reject(new Error("no"));
     let release: () => void = () => undefined;
@@ -286,7 +286,7 @@ describe("a live process that loses its database session", () => {
     expect([...declared(observer), ...lost(deaf)]).toEqual([]);
   });
 
-  it("publishes its lock again under a new instance", async () => {
+  it("publishes its session lock again when a new instance is registered", async () => {
     const [one, other] = await pair();
     const first = one.lease.instanceId;
     Object.assign(bench.row(first) ?? {}, { dead: true });

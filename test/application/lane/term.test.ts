@@ -60,7 +60,7 @@ describe("a read during a term (one node's ownership of a lane)", () => {
     },
   );
 
-  it("is counted as a fenced write if a write was to follow and the lane was lost, but not if the lane is reloaded", async () => {
+  it("is counted as a fenced write if a write was to follow it and the lane was lost", async () => {
     const { term, late } = bench();
     term.end("putOff");
     await expect(term.during(Promise.resolve(5), "finality")).rejects.toThrow(TermOver);
@@ -107,7 +107,7 @@ describe("a write during a term (one node's ownership of a lane)", () => {
   });
 
   // protects [The fence] src/application/lane/term.ts
-  it("throws OutcomeUnknown and reloads the lane if its outcome is unknown; a write that was not made reloads nothing", async () => {
+  it("throws OutcomeUnknown and reloads the lane if its outcome is unknown", async () => {
     const unknown = bench();
     unknown.committed.resolve(Promise.reject(new OutcomeUnknown("the connection broke")));
     for (let writes = 0; writes < 2; writes++) {
@@ -154,7 +154,7 @@ describe("a signature or broadcast during a term (one node's ownership of a lane
     expect(made.late(), "nothing was ready to be written").toEqual([]);
   });
 
-  it("is not begun, if it is a broadcast, while the node has lost its session lock, because others may assume a crash", async () => {
+  it("is not begun while the node has lost its session lock (broadcasts only), because others may assume a crash", async () => {
     const { term, control, committed } = bench();
     control.maySend = false;
     let begun = 0;
@@ -166,7 +166,7 @@ describe("a signature or broadcast during a term (one node's ownership of a lane
   });
 
   // protects [The kill switch] src/application/lane/term.ts, src/application/lane/owned-lane.ts
-  it("waits during a kill of the signer; an interrupted broadcast is not continued at another endpoint", async () => {
+  it("waits during a kill of the signer; a broadcast that the kill interrupts is not continued at another endpoint", async () => {
     const { term, control } = bench();
     const asked: boolean[] = [];
     await term.send(async (mayStill) => {
@@ -196,7 +196,7 @@ describe("a signature or broadcast during a term (one node's ownership of a lane
 });
 
 describe("the end of a term (one node's ownership of a lane)", () => {
-  it("stops everything; if only the node's own lease deadline has passed, results of writes are still recorded", () => {
+  it("also stops the recording of write results, which may continue past the node's own lease deadline", () => {
     const { term, control } = bench();
     const begun = () => [term.begin(() => "noted"), term.work(() => "worked")];
     expect(begun()).toEqual(["noted", "worked"]);
@@ -228,7 +228,7 @@ describe("the end of a term (one node's ownership of a lane)", () => {
   });
 
   // protects [The fence] src/application/lane/activity.ts, src/application/lane/term.ts
-  it("is reported as false to callers that continue without the lane; other errors are rethrown", async () => {
+  it("is returned as false to callers that can continue without the lane, whereas other errors are rethrown", async () => {
     expect(await quietly(Promise.resolve(5))).toBe(true);
     expect(await quietly(Promise.reject(new TermOver()))).toBe(false);
     await expect(quietly(Promise.reject(new TypeError("a mistake of ours")))).rejects.toThrow(TypeError);

@@ -20,7 +20,7 @@ describe("a node whose queue is full", () => {
   });
 
   // protects [Short of time] src/application/loops/reception.ts
-  it("admits creates if other nodes may own their lanes, because a create's lane is known only after it is read", () => {
+  it("still reads creates if other nodes may own their lanes, because a create's lane is known only after it is read", () => {
     expect(reception({ peers: 1, forwards: true }, 10).admittance()).toEqual({ kind: "open" });
   });
 });

@@ -33,7 +33,7 @@ describe("intents inserted in a caller's own database transaction", () => {
     expect(entry.events.some(({ type }) => type === "nonce.allocated")).toBe(true);
   });
 
-  it("become an alias of the existing transaction if their request id exists, or FAILED_FINAL if the payload differs", async () => {
+  it("become an alias of the transaction that has their request id, or FAILED_FINAL if that has another payload", async () => {
     world = new World();
     const entry = await world.startNode();
     const original = await world.settle(entry.node.api.create(transfer({ requestId: "same" })));

@@ -8,7 +8,7 @@ import { transfer } from "../../support/world.ts";
  */
 const FIRST = LANES / 2;
 
-describe("a thousand lanes with one create per millisecond", () => {
+describe("creates on a thousand lanes, one per millisecond,", () => {
   // protects [Many lanes] src/application/writer/committer.ts
   it("share database reads and commits: at most about one of each per ten creates", async () => {
     const { world, entry } = await startWithLanes(LANES);

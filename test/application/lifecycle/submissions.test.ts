@@ -51,7 +51,7 @@ describe("broadcasts of transactions", () => {
     expect(world.chain.witness.length).toBe(5);
   });
 
-  it("are repeated until there are funds if they were refused for lack of funds, with the reason stored meanwhile", async () => {
+  it("are repeated, after a refusal for lack of funds, until the signer has funds", async () => {
     world = new World();
     const entry = await world.startNode();
     await create(entry, 1);
@@ -100,7 +100,7 @@ describe("broadcasts of transactions", () => {
     expect(world.rows()[0]?.history.length).toBeLessThan(6);
   });
 
-  it("stay within the in-flight window, in nonce order; later transactions wait in the database", async () => {
+  it("stay within the in-flight window and in nonce order, while later transactions wait in the database", async () => {
     world = new World({ settings: { inFlightWindow: 50 } });
     const entry = await world.startNode();
     world.holdBlocks();

@@ -40,7 +40,7 @@ async function following() {
 }
 
 describe("a hint about a new block", () => {
-  it("makes the node read the chain's newest block at once, and the regular poll keeps its schedule", async () => {
+  it("makes the node read the chain's newest block at once, without changing the schedule of the regular poll", async () => {
     const { clock, simulated, context, hint, looks } = await following();
     simulated.mine(1);
     await clock.advance(3_000);

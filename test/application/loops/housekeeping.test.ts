@@ -83,7 +83,7 @@ function leases(calls: string[]): HousekeepingPorts["store"] {
 
 describe("housekeeping (retention)", () => {
   // protects [Retention] src/application/loops/housekeeping.ts, src/adapters/postgres/stores/old-rows.ts
-  it("acquires a lane whose signer no node holds, deletes its old rows under its fencing token, and releases it", async () => {
+  it("deletes old rows of a lane whose signer no node holds: it acquires the lane, deletes, and releases it", async () => {
     const abandoned = [aLane(), { ...aLane(), chainId: 404 }];
     const left = [100, 100, 5];
     const fences: (readonly Fence[])[] = [];
@@ -117,7 +117,7 @@ describe("housekeeping (retention)", () => {
   });
 
   // protects [Retention] src/application/loops/housekeeping.ts, src/adapters/postgres/stores/old-rows.ts
-  it("releases a lane whose signer no node holds after some batches, and also if the database fails in between", async () => {
+  it("releases an acquired lane after some batches, and also after a database failure", async () => {
     let batches = 0;
     const removeOld = async () => {
       if (++batches > 15) throw new Error("gone");
@@ -175,7 +175,7 @@ describe("housekeeping (retention)", () => {
   });
 
   // protects [Retention] src/adapters/postgres/stores/old-rows.ts, src/application/loops/housekeeping.ts
-  it("deletes rows of its own lanes under their fencing tokens, except lanes suspended after the database's history changed", async () => {
+  it("deletes rows of its own lanes, except lanes suspended after the database's history changed", async () => {
     const [fine, unreconciled, held] = [
       anOwnedLane(),
       anOwnedLane({ ledger: ledgerOf(false) }),

@@ -34,7 +34,7 @@ async function look(waits: WhatWaits): Promise<Look> {
 
 describe("a node's search for pending work that other nodes left for its lanes", () => {
   // protects [Many lanes] src/adapters/postgres/statements/intake.ts, src/application/loops/node-core.ts
-  it("costs one database query if there is none, and examines no lane", async () => {
+  it("costs one database query, and examines no lane, if there is no such work", async () => {
     expect(await look({ intents: false, requests: false })).toEqual({ asked: ["the database"], lanes: [] });
   });
 

@@ -63,7 +63,7 @@ describe("a nonce with an expired reservation", () => {
   });
 
   // protects [Reservations] src/application/detours/holes.ts
-  it("costs no transaction while no other transaction waits above it", async () => {
+  it("is not filled while no transaction waits above it", async () => {
     world = new World();
     const entry = await world.startNode();
     const { reservationId } = await reserve(entry);
@@ -76,7 +76,7 @@ describe("a nonce with an expired reservation", () => {
   });
 
   // protects [Reservations] src/domain/pace/lane-pace.ts, src/application/detours/holes.ts
-  it("is filled only after a search for the caller's transaction, which takes as long as the reservation lasted", async () => {
+  it("is filled only after a search for the caller's transaction, which lasts as long as the reservation did", async () => {
     world = new World();
     const entry = await world.startNode();
     const startedMs = world.clock.monotonicMs();
@@ -93,7 +93,7 @@ describe("a nonce with an expired reservation", () => {
   });
 
   // protects [Reservations] src/domain/pace/lane-pace.ts, src/application/detours/holes.ts
-  it("is checked at the same time as others, so that many checks take little longer than one", async () => {
+  it("is checked together with others, so that checking many takes little longer than checking one", async () => {
     world = new World();
     const entry = await world.startNode();
     const startedMs = world.clock.monotonicMs();
@@ -158,7 +158,7 @@ describe("a caller's transaction at an expired reservation's nonce", () => {
   );
 
   // protects [Reservations] src/application/detours/holes.ts
-  it.each(SOURCES)("is assumed to exist while the %s does not respond, so no placeholder is signed", async (source) => {
+  it.each(SOURCES)("is assumed to exist while the %s cannot be read, so no placeholder is signed", async (source) => {
     world = new World();
     const entry = await world.startNode();
     const { reservationId } = await reserve(entry);
@@ -173,7 +173,7 @@ describe("a caller's transaction at an expired reservation's nonce", () => {
   });
 
   // protects [Reservations] src/domain/pace/lane-pace.ts, src/application/detours/holes.ts
-  it("is searched for again for the full time if it was seen and then disappeared", async () => {
+  it("is searched for again, for the full time, if it was found and then disappeared", async () => {
     world = new World();
     const entry = await world.startNode();
     const { reservationId, nonce } = await reserve(entry, { ttl: "30s" });
@@ -267,7 +267,7 @@ describe("a late caller, after its reservation expired,", () => {
    */
   it.each([0, 1, 2, 3, 5, 8])(
     // protects [Reservations] src/domain/ledger/reserve.ts, src/domain/ledger/bind.ts
-    "competes with another caller and the placeholder: exactly one gets the nonce (%i)",
+    "competes with another caller and the placeholder: exactly one gets the nonce (%i ms after signing began)",
     async (ms) => {
       world = new World();
       let waits = false;
@@ -360,7 +360,7 @@ describe("placeholders for expired reservations on one lane", () => {
 
 describe("reservations of one API key on one lane", () => {
   // protects [Reservations] src/domain/ledger/reserve.ts
-  it("are limited by the setting; an expired reservation counts until its nonce is used", async () => {
+  it("are limited by a setting, and an expired one counts until its nonce is used", async () => {
     world = new World({ settings: { maxReservations: 2 } });
     const entry = await world.startNode();
     const kept = [await reserve(entry), await reserve(entry, { ttl: "10m" })];

@@ -76,7 +76,7 @@ describe("creates for a pool", () => {
     expect(signers.slice(3)).toEqual(signers.slice(0, 3));
   });
 
-  it("go to the lane with the shortest queue that is not suspended, or to a suspended lane if all lanes are suspended", async () => {
+  it("go to the shortest queue among lanes that are not suspended, or among all lanes if all are suspended", async () => {
     const entry = await start();
     world.holdBlocks();
     for (const signer of [A, A, B]) await create(entry, transfer({ signer }));
@@ -92,7 +92,7 @@ describe("creates for a pool", () => {
     expect(await create(entry, toPool())).toMatchObject({ outcome: "created", state: "ALLOCATED" });
   });
 
-  it("reach lanes of other nodes, whose queue lengths are read from the database", async () => {
+  it("are also sent to lanes of other nodes, whose queue lengths are read from the database", async () => {
     const [first, second] = await startTwo();
     world.holdBlocks();
     const ofFirst = SIGNERS.filter((signer) => world.ownerOf(signer) === "node-1");
@@ -108,7 +108,7 @@ describe("creates for a pool", () => {
   });
 
   // protects [Pools] src/application/stages/1-create/pools.ts
-  it("count for the queue length of their lane at once, before they have a nonce and before other nodes' queues are read again", async () => {
+  it("count for their lane's queue length at once, even before they have a nonce", async () => {
     const [first] = await startTwo();
     world.holdBlocks();
     for (let n = 0; n < 3; n++) await create(first, transfer({ signer: A }));
@@ -346,7 +346,7 @@ describe("the balances of a pool's signers", () => {
 });
 
 describe("a create for a pool that cannot be used", () => {
-  it("gets UNKNOWN_SIGNER with the existing names if the pool is unknown; invalid fields are named by their path", async () => {
+  it("gets UNKNOWN_SIGNER, with the names that exist, if the pool is unknown", async () => {
     const entry = await start();
     const error = await refused(entry, toPool({ pool: "payroll" }));
     expect(error).toMatchObject({ code: "UNKNOWN_SIGNER" });
@@ -386,7 +386,7 @@ describe("a create for a pool that cannot be used", () => {
   });
 
   // protects [Attacks] src/application/stages/1-create/pools.ts
-  it("gets FORBIDDEN if the API key does not cover all of the pool's signers, and no error names the pool to that key", async () => {
+  it("gets FORBIDDEN if the API key does not cover all of the pool's signers", async () => {
     const entry = await start();
     const limits = (...signers: readonly Address[]) => ({ signers: new Set(signers), chains: null });
     const ask = (of: ReturnType<typeof limits>, pool = "payouts") => entry.node.api.create(toPool({ pool }), "key", of);

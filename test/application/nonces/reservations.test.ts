@@ -90,7 +90,7 @@ describe("a reserved nonce", () => {
 
   it.each(["submitReserved", "markUsed"] as const)(
     // protects [Reservations] src/application/operations/reservations.ts
-    "is used without its request id if another transaction took that id meanwhile: %s",
+    "can be used, but without its request id, if another transaction took that id meanwhile (%s)",
     async (use) => {
       world = new World();
       const entry = await world.startNode();
@@ -122,7 +122,7 @@ describe("a reserved nonce", () => {
     expect(world.rows()).toEqual([]);
   });
 
-  it("can be used once, and not released after use or expiry", async () => {
+  it("can be used only once, and cannot be released after use or expiry", async () => {
     world = new World();
     const entry = await world.startNode();
     const used = await reserve(entry);
@@ -246,7 +246,7 @@ describe("a released nonce", () => {
   });
 
   // protects [Reservations] src/domain/ledger/allocate.ts, src/application/operations/reservations.ts
-  it("is given to the next reservation too", async () => {
+  it("can also be given to the next reservation", async () => {
     world = new World();
     const entry = await world.startNode();
     const first = await reserve(entry);
@@ -387,7 +387,7 @@ describe("a nonce reservation that expires", () => {
   );
 
   // protects [Holes] src/application/detours/holes.ts
-  it("is left to an operator if so configured: the transaction above becomes STUCK, with the nonce and the reason", async () => {
+  it("is left to an operator if so configured: the transaction above becomes STUCK with a reason that names the nonce", async () => {
     world = new World({ settings: { expiredReservations: "hole" } });
     const entry = await world.startNode();
     const { reservationId, nonce, behind } = await expired(entry);
@@ -475,7 +475,7 @@ describe("a nonce reservation that expires", () => {
     checkInvariants(world);
   });
 
-  it("leaves no nonce gap if the caller had sent its transaction: no transaction is stuck, and an alert reports it", async () => {
+  it("leaves no nonce gap if the caller had sent its transaction, which is reported by an alert", async () => {
     world = new World();
     const entry = await world.startNode();
     const { reservationId, nonce } = await reserve(entry, { ttl: 1 });

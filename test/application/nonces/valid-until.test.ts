@@ -62,7 +62,7 @@ describe("the validUntil deadline of a create", () => {
   });
 
   // protects [Times and holds] src/domain/ledger/allocate.ts, src/domain/transaction/fingerprint.ts
-  it("is shown and is part of the comparison with repeats; a repeat after the deadline still returns the transaction", async () => {
+  it("is part of the payload that a repeat must match; a repeat after the deadline still returns the transaction", async () => {
     const entry = await start();
     const asked = transfer({ requestId: "once", validUntil: within(30_000) });
     const { txId } = await world.settle(entry.node.api.create(asked));
@@ -79,7 +79,7 @@ describe("the validUntil deadline of a create", () => {
     checkInvariants(world);
   });
 
-  it("costs nothing if it is not used: the database is never queried for expired transactions", async () => {
+  it("causes no database query for expired transactions if no create sets it", async () => {
     const entry = await start();
     let asked = 0;
     const { loadExpiring } = entry.store;
@@ -119,7 +119,7 @@ describe("a transaction that expires before it is signed", () => {
   });
 
   // protects [Holes] src/domain/ledger/may-move.ts
-  it("is cancelled with its own nonce if a transaction above cannot move down, because its caller named that nonce", async () => {
+  it("is cancelled with its own nonce if a transaction above it must keep the nonce that its caller named", async () => {
     const entry = await start();
     const back = withoutSigner(entry);
     const first = await ops.create(entry, { validUntil: within(5_000) });
@@ -215,7 +215,7 @@ describe("a transaction that expires before it is signed", () => {
   });
 
   // protects [Times and holds] src/application/lane/backlog.ts, src/application/stages/3-sign/sign.ts
-  it("leaves nothing behind if it expires while it is being signed", async () => {
+  it("is not stored as signed, and loses its nonce, if it expires while it is being signed", async () => {
     const entry = await start();
     const { signer } = entry;
     const sign = signer.sign.bind(signer);
@@ -288,7 +288,7 @@ describe("a transaction that expires after it was sent", () => {
   });
 
   // protects [Times and holds] src/application/stages/7-complete/complete.ts, src/application/detours/expiry.ts
-  it("is CONFIRMED if the original is mined instead of the cancel, and its history says that it was too late to expire", async () => {
+  it("is CONFIRMED, with a note in its history, if it is mined instead of its cancel", async () => {
     const entry = await start();
     world.holdBlocks();
     const txId = await ops.sent(entry, { validUntil: within(5_000) });
@@ -304,7 +304,7 @@ describe("a transaction that expires after it was sent", () => {
   });
 
   // protects [Times and holds] src/application/lane/owned-lane.ts
-  it("is not cancelled if it was mined in time, but is cancelled if a reorg reverses that", async () => {
+  it("is not cancelled if it was mined in time, unless a reorg removes it again", async () => {
     const entry = await start({ settings: { confirmations: 100 } });
     const txId = await ops.create(entry, { validUntil: within(3_000) });
     await world.until(() => ops.row(txId).subState === "MINED");
@@ -322,7 +322,7 @@ describe("a transaction that expires after it was sent", () => {
   });
 
   // protects [Times and holds] src/application/lane/lane-writer.ts, src/application/detours/expiry.ts
-  it("is cancelled by the next owner, and only once, wherever the previous owner crashed", async () => {
+  it("is cancelled only once, whatever step of the cancel the previous owner crashed at", async () => {
     for (const name of ["another.signed", "another.committed", "broadcast.sent"] as const satisfies Failpoint[]) {
       let stop: (() => void) | null = null;
       const failpoint = (passed: Failpoint) => {
@@ -395,7 +395,7 @@ describe("a transaction that expires after it was sent", () => {
   });
 
   // protects [Times and holds] src/application/detours/expiry.ts
-  it("is not cancelled again by an outdated database read, once an operator replaced the cancel", async () => {
+  it("is not cancelled again because of an outdated database read after an operator replaced the cancel", async () => {
     const entry = await start();
     world.holdBlocks();
     const txId = await ops.sent(entry, { validUntil: within(5_000) });

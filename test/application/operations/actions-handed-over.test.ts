@@ -152,7 +152,7 @@ describe("an action whose commit is unconfirmed when its lane is released", () =
   );
 
   // protects [Operators] src/application/lane/between-owners.ts, src/application/operations/transaction-actions.ts, src/application/operations/lane-actions.ts
-  it("is reported to the forwarding node as possibly done", async () => {
+  it("is reported to the node that forwarded it as possibly done", async () => {
     const { owner, txId } = await inDoubt();
     const result = await forward(owner, txId);
     expect(result).toMatchObject({ ...UNKNOWN, code: "NOT_LEADER" });
@@ -172,7 +172,7 @@ describe("an action whose commit is unconfirmed when its lane is released", () =
 
 describe("the id of a forwarded action", () => {
   // protects [Operators] src/application/operations/transaction-actions.ts
-  it("makes a repeat count as the same action; requests of older nodes have no id, so each is a separate action", async () => {
+  it("makes a repeat count as the same action; without an id, each request is a separate action", async () => {
     const { owner, txId } = await withOneSent();
     const decisionId = "01890000-0000-7000-8000-000000000001";
     expect(await forward(owner, txId, { decisionId })).toEqual({ answer: null });

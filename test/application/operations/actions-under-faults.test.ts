@@ -18,7 +18,7 @@ function actionRequest(action: "suspend" | "resume") {
 }
 
 describe("concurrent actions on one lane", () => {
-  it("leave the lane as the last one sets it: a suspended lane broadcasts nothing", async () => {
+  it("leave the lane as the last one sets it, so that a lane suspended last broadcasts nothing", async () => {
     const entry = await startKnown();
     const { api } = entry.node;
     await world.settle(api.actOnLane(actionRequest("suspend")));
@@ -56,7 +56,7 @@ describe("a lane action whose commit got no response", () => {
 
 describe("an action on a transaction", () => {
   // protects [Operators] src/application/operations/transaction-actions.ts
-  it("is reported as done if its commit got no response, even if the transaction is final by the next read", async () => {
+  it("is reported as done if its commit got no response but succeeded, even if the transaction is final by the next read", async () => {
     const entry = await startKnown();
     const operated = new OperatedWorld(world);
     world.holdBlocks();

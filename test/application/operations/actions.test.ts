@@ -91,7 +91,7 @@ describe("the action cancel", () => {
     expect(ops.decisions(txId)).toEqual([]);
   });
 
-  it("need not outbid an attempt that no node accepted, so that an unaffordable fee cannot block the lane forever", async () => {
+  it("need not outbid an attempt that no node accepted, because that attempt's fee may be unaffordable", async () => {
     const node = await start({ settings: { maxFeeWei: 2n ** 100n, maxGasCostWei: 2n ** 120n } });
     world.holdBlocks();
     const before = await ops.sent(node);
@@ -209,7 +209,7 @@ describe("the action replace", () => {
 
 describe("a transaction that waits to be signed", () => {
   // protects [Operators] src/application/detours/change-payload.ts
-  it("can be replaced before it was sent: there is one attempt, with the new payload only", async () => {
+  it("can be replaced: its only attempt then has the new payload", async () => {
     const node = await start();
     await ops.lane(node, "suspend");
     const [first, second] = [await ops.create(node), await ops.create(node)];
@@ -493,7 +493,7 @@ describe("the action suspend on a lane", () => {
     checkInvariants(world);
   });
 
-  it("is shown with the signer: actor, reason and time, newest first", async () => {
+  it("is shown at the signer with actor, reason and time, newest first", async () => {
     const node = await start();
     await ops.lane(node, "suspend");
     const [lane] = await ops.lane(node, "resume");

@@ -46,7 +46,7 @@ describe("the action realign, which sets a lane's next nonce from the chain,", (
     expect(lane?.decisions[0]).toMatchObject({ action: "realign", actor: "operator:ops", reason: "maintenance" });
   });
 
-  it("does not lower the next nonce below the requested one, and never raises it", async () => {
+  it("lowers the next nonce only down to the requested nonce, and never raises it", async () => {
     const entry = await start();
     world.database.state.lanes.forEach((lane) => {
       lane.cursor = 600;

@@ -71,7 +71,7 @@ describe("an action with an idempotency key", () => {
   });
 
   // protects [Operators] src/application/operations/transaction-actions.ts, src/application/detours/another-attempt.ts, src/application/detours/change-payload.ts
-  it("is completed once if it has two parts: another attempt is signed, and the transaction is marked as STUCK", async () => {
+  it("is completed once if it both signs another attempt and marks the transaction as STUCK", async () => {
     const { node, txId } = await withOneSent();
     const request = JSON.parse(`{"action":"REPLACE","then":"stuck"}`);
     for (let n = 0; n < 2; n++) {
@@ -132,7 +132,7 @@ describe("an action with an idempotency key", () => {
     expect(ops.kinds(txId)).toEqual(["initial", "reprice"]);
   });
 
-  it("does not use up the key if it was refused: after a correction it is performed under the same key", async () => {
+  it("may be repeated under the same key with corrected content if it was refused", async () => {
     const { node, txId } = await withOneSent();
     const cheap = give(node, txId, { action: "reprice", request: { maxFeePerGas: "1" } });
     await expect(cheap).rejects.toMatchObject({ code: "INVALID_REQUEST" });
@@ -140,7 +140,7 @@ describe("an action with an idempotency key", () => {
     expect(ops.kinds(txId)).toEqual(["initial", "reprice"]);
   });
 
-  it("has a key that applies to one transaction: the same key may be used for another transaction", async () => {
+  it("has a key for one transaction only: the same key may be used for another transaction", async () => {
     const { node, txId } = await withOneSent();
     const other = await ops.sent(node);
     await give(node, txId);
@@ -164,7 +164,7 @@ describe("an action with an idempotency key", () => {
   );
 
   // protects [Operators] src/application/operations/transaction-actions.ts, src/application/detours/another-attempt.ts, src/application/detours/change-payload.ts
-  it("stores its key even if it changes nothing because a cancel exists: other content under that key is refused", async () => {
+  it("stores its key even if it changes nothing because a cancel already exists", async () => {
     const { node, txId } = await withOneSent();
     await give(node, txId, { key: "first" });
     await give(node, txId, { key: "second" });
@@ -211,7 +211,7 @@ describe("an action with an idempotency key that fills a nonce gap", () => {
 describe("an action with an idempotency key whose response is lost", () => {
   it.each(["unknown-committed", "unknown-lost", "unavailable"] as const)(
     // protects [Operators] src/application/operations/operation.ts, src/application/operations/transaction-actions.ts, src/application/operations/lane-actions.ts
-    "is performed once by its repeats if its commit is %s",
+    "is performed exactly once, including its repeats, if its commit is %s",
     async (fault) => {
       const { node, txId } = await withOneSent();
       const commit = node.store.commit.bind(node.store);
@@ -362,7 +362,7 @@ describe("an action without an idempotency key", () => {
     ["replace", { payload: { to: TO, value: "2" } }, { payload: { to: TO, value: "2", maxFeePerGas: "90000000000" } }],
     // protects [Operators] src/application/detours/change-payload.ts
   ] as const)(
-    "is not a repeat, and is signed, if it asks for something else or for higher fees (%s with %j and then %j)",
+    "counts as a new action if it asks for something else or for higher fees (%s with %j and then %j)",
     async (action, first, second) => {
       const { node, txId } = await withOneSent();
       await ops.act(node, action, { txId, request: first });
@@ -371,7 +371,7 @@ describe("an action without an idempotency key", () => {
     },
   );
 
-  it("is not a repeat, and is signed, if it is a cancel and the earlier cancel was replaced meanwhile", async () => {
+  it("counts as a new action if it is a cancel and the earlier cancel was replaced meanwhile", async () => {
     const { node, txId } = await withOneSent();
     await ops.act(node, "cancel", { txId });
     await ops.act(node, "replace", { txId, request: { payload: { to: TO, value: "2" } } });
@@ -380,7 +380,7 @@ describe("an action without an idempotency key", () => {
   });
 
   // protects [Operators] src/application/detours/change-payload.ts
-  it("is not a repeat, and is signed, if it is a cancel and the transaction was STUCK in the meantime", async () => {
+  it("counts as a new action if it is a cancel and the transaction became STUCK after the earlier cancel", async () => {
     const { node, txId } = await withOneSent();
     await ops.act(node, "cancel", { txId });
     await ops.act(node, "resolve", { txId, request: JSON.parse(`{"action":"NOOP","then":"stuck"}`) });
@@ -389,7 +389,7 @@ describe("an action without an idempotency key", () => {
     expect(ops.kinds(txId)).toEqual(["initial", "cancel", "cancel"]);
   });
 
-  it("is not a repeat, and is refused as too low, if it is a reprice with exactly the first attempt's fees", async () => {
+  it("counts as a new action, and is refused as too low, if it is a reprice with exactly the first attempt's fees", async () => {
     const { node, txId } = await withOneSent();
     const fees = { maxFeePerGas: "20000000000", maxPriorityFeePerGas: "1000000000" };
     await expect(ops.act(node, "reprice", { txId, request: fees })).rejects.toMatchObject({ code: "INVALID_REQUEST" });

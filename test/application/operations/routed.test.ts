@@ -108,7 +108,7 @@ describe("an action from a newer node", () => {
     ["act", "hasten", { request: { reason: "because", until: "noon" } }],
   ] as const)(
     // protects [Operators] src/application/operations/lane-actions.ts, src/application/operations/transaction-actions.ts
-    "is refused with that reason if the owner does not support it yet (%s: %s)",
+    "is refused as unsupported if the owner's version does not support it yet (%s: %s)",
     async (name, action, fields) => {
       const { owner } = await two();
       world.holdBlocks();

@@ -195,7 +195,7 @@ describe("the stuck hook, called for an old transaction that blocks its lane,", 
   });
 
   // protects [The hook] src/application/detours/change-payload.ts
-  it("may decide REPLACE with another payload, once; REPLACE without a payload is a single reprice", async () => {
+  it("may decide REPLACE, which signs the given payload once, or one reprice if no payload is given", async () => {
     const other = `0x${"c".repeat(40)}`;
     const node = await start({ action: "REPLACE", reason: "r", payload: { to: other, value: "5", gas: 21_000 } });
     world.holdBlocks();
@@ -233,7 +233,7 @@ describe("the stuck hook, called for an old transaction that blocks its lane,", 
   });
 
   // protects [The hook] src/application/operations/stuck-hook.ts
-  it("has its decision dropped as outdated if an operator cancelled the transaction meanwhile", async () => {
+  it("has its decision ignored if an operator cancelled the transaction meanwhile", async () => {
     const node = await start(async ({ txId }: StuckContext): Promise<StuckDecision> => {
       await node.node.api.act({ action: "cancel", txId, request: { reason: "mine" }, actor: "operator:ops" });
       return { action: "REPLACE", reason: "r", payload: { to: TO, value: "5", gas: 21_000 } };
@@ -258,7 +258,7 @@ describe("the stuck hook, called for an old transaction that blocks its lane,", 
   });
 
   // protects [The hook] src/application/operations/stuck-hook.ts
-  it("may return NOOP, which is stored once; with `stuck` the transaction becomes STUCK, with `manual` it is left to operators", async () => {
+  it("may return NOOP: with `stuck` the transaction becomes STUCK, with `manual` it is left to operators", async () => {
     const node = await start({ action: "NOOP", reason: "wait" });
     world.holdBlocks();
     const txId = await ops.sent(node);
@@ -320,7 +320,7 @@ describe("the stuck hook", () => {
   });
 
   // protects [The hook] src/application/loops/stuck-watch.ts
-  it("is not called for a transaction on a suspended lane, and each alert is raised once while it lasts", async () => {
+  it("is not called for a transaction on a suspended lane, and the alert about its age is raised once", async () => {
     const node = await start({ action: "CANCEL", reason: "r" }, { settings: { alertOldestAgeMs: 5_000 } });
     world.holdBlocks();
     const txId = await ops.sent(node);
@@ -409,7 +409,7 @@ describe("the action resolve", () => {
     expect(step?.decision).toMatchObject({ actor: "hook", audit: { requestedBy: "operator:ops", request: "because" } });
   });
 
-  it("changes what will be signed if the transaction still waits to be signed", async () => {
+  it("changes the transaction before it is signed, if it still waits to be signed", async () => {
     const node = await start({ action: "CANCEL", reason: "r" });
     await ops.lane(node, "suspend");
     const txId = await ops.create(node);
@@ -420,7 +420,7 @@ describe("the action resolve", () => {
     expect(ops.kinds(txId)).toEqual(["cancel"]);
   });
 
-  it("needs an explicit action if no hook is configured; a failing hook is reported as UNAVAILABLE", async () => {
+  it("needs an explicit action if no hook is configured", async () => {
     world = new World();
     ops = new OperatedWorld(world);
     const bare = await world.startNode();

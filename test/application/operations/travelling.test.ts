@@ -39,7 +39,7 @@ function asked() {
 
 describe("an action forwarded to the lane's owner", () => {
   // protects [Operators] src/application/operations/reservations.ts, src/application/operations/lane-actions.ts
-  it("names the chain explicitly, even if the forwarding node has only one, because the owner may serve several", async () => {
+  it("names the chain explicitly, even if the forwarding node serves only one, because the owner may serve several", async () => {
     const { operations, forwarded } = asked();
     await operations.reserveNonce({ signer: SIGNER }, "wallet");
     const actionRequest = {

@@ -328,7 +328,7 @@ describe("raised alerts in the attention list", () => {
   });
 
   // protects [Everything at once] src/domain/troubles/table.ts, src/application/queries/node-reports.ts, src/application/queries/node-reports.ts, src/application/queries/attention.ts
-  it("are listed separately as past, newest first, if none of them is still active", async () => {
+  it("are listed separately as past, newest first, if they only report single events", async () => {
     const entry = await start();
     const alerts = new RecentAlerts(world.clock);
     const findings = async () => alerts.shown();

@@ -114,7 +114,7 @@ describe("explain, for a pending transaction,", () => {
     expect(explanation.blockedBy).toEqual({ txId: first, nonce: row(first)?.nonce });
   });
 
-  it("says WAITING_FOR_WINDOW too if it is not sent yet because the in-flight window is full", async () => {
+  it("says WAITING_FOR_WINDOW if it is not sent yet because the in-flight window is full", async () => {
     const entry = await open({ settings: { inFlightWindow: 2 } });
     world.holdBlocks();
     await create(entry);
@@ -240,8 +240,8 @@ describe("explain, for a pending transaction,", () => {
   });
 });
 
-describe("explain, for a crashed owner or a missing nonce,", () => {
-  it("says OWNER_SILENT or LANE_UNOWNED after a crash, and suggests to start a node", async () => {
+describe("explain", () => {
+  it("says OWNER_SILENT or LANE_UNOWNED after a crash of the lane's owner, and suggests to start a node", async () => {
     const entry = await open();
     world.holdBlocks();
     const txId = await create(entry);
@@ -259,7 +259,7 @@ describe("explain, for a crashed owner or a missing nonce,", () => {
     expect((await ask(reader, txId)).codes[0]).toBe("LANE_UNOWNED");
   });
 
-  it("says why the transaction has no nonce yet", async () => {
+  it("says why a transaction has no nonce yet", async () => {
     const entry = await open();
     entry.faults.inject({ kind: "unavailable" });
     const intent = { lane: { chainId: 31_337, signer: SIGNER }, txId: "0190f5c2-0000-7000-8000-00000000abcd" };

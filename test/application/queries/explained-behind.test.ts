@@ -26,7 +26,7 @@ describe("the explanation of a transaction that waits behind another one", () =>
     ["the first is held back before it is signed", "resume"],
     ["the window is full behind a head that offers too little", "reprice"],
     // protects [Explained, and said aloud] src/domain/troubles/explain.ts, src/application/queries/explain.ts
-  ])("names the transaction ahead, and offers the actions that help the one ahead: %s", async (name, action) => {
+  ])("names the transaction ahead, and offers the actions that help that transaction: %s", async (name, action) => {
     const { world: here, entry, txIds } = await begin(name);
     const [head = "", ...behind] = txIds;
     const of = await here.settle(entry.node.api.explain(head));
@@ -73,7 +73,7 @@ describe("the explanation of a transaction that waits behind another one", () =>
   );
 
   // protects [Explained, and said aloud] src/domain/troubles/explain.ts, src/application/queries/explain.ts
-  it("names a held transaction that is in between, above the lane's lowest open transaction", async () => {
+  it("names the transaction on hold that is in between, not the lane's lowest open transaction", async () => {
     const { world: here, entry, txIds } = await begin("the second is held back");
     const [, held, third = ""] = txIds;
     const { blockedBy, actions } = await here.settle(entry.node.api.explain(third));

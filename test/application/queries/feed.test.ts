@@ -48,7 +48,7 @@ function seqs(page: CompletionsPage | null): readonly number[] | undefined {
 }
 
 describe("a page of the completions feed", () => {
-  it("holds the completions after the given number, in order, and the number to continue from", async () => {
+  it("holds the completions after the given sequence number, in order, and the number to continue from", async () => {
     const { ask, clock } = bench(5);
     const answer = ask({ after: 2 });
     await clock.advance(0);
@@ -76,7 +76,7 @@ describe("a page of the completions feed", () => {
     },
   );
 
-  it("is read in one snapshot: if a new epoch begins just afterwards, the page keeps its epoch and items", async () => {
+  it("keeps its epoch and items if a new epoch begins right after its snapshot was read", async () => {
     const { ask, clock, said, position } = bench(2);
     const answer = ask({ after: 0, epoch: 1 });
     Object.assign(position, { epoch: 2, epochStartsAfter: 2 });
@@ -168,7 +168,7 @@ describe("a long poll of the completions feed", () => {
     expect(answer.page?.items).toEqual([]);
   });
 
-  it("is woken once per append, together with every other waiting reader", async () => {
+  it("is resumed once per append, together with every other waiting reader", async () => {
     const made = bench(0);
     const waiting = [0, 0, 0].map(() => made.ask({ after: 0, waitMs: 30_000 }));
     await made.clock.advance(10);
@@ -214,7 +214,7 @@ describe("a feed reader with a wrong position", () => {
     expect(answer.page?.epoch).toBe(9);
   });
 
-  it("gets FEED_TRUNCATED if its position is below the oldest stored completion, and can read everything from there on", async () => {
+  it("gets FEED_TRUNCATED if its position is below the oldest stored completion", async () => {
     const { ask, clock, position } = bench(20);
     position.truncatedThrough = 10;
     const [below, edge] = [ask({ after: 9 }), ask({ after: 10 })];

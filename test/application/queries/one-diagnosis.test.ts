@@ -68,7 +68,7 @@ describe("the attention list and the explanation of a transaction", () => {
   });
 
   // protects [Everything at once] src/domain/troubles/table.ts, src/domain/troubles/rows.ts, src/application/queries/node-reports.ts, src/application/queries/explain.ts
-  it("name the same cause and remedy on a node that does not own the lane", async () => {
+  it("name the same cause and remedy on every node, even if it does not own the lane", async () => {
     const entry = await start({ settings: { ...NEVER_STUCK, resubmitIntervalMs: 5_000 } });
     const other = await world.startNode({ signers: SIGNERS.slice(1) });
     const [txId = ""] = await poor(entry);
@@ -79,7 +79,7 @@ describe("the attention list and the explanation of a transaction", () => {
     expect(page.causes[0]?.code).toBe("INSUFFICIENT_FUNDS");
   });
 
-  it("report on every node that the signer is unreachable, as its lane's owner does", async () => {
+  it("report an unreachable signer on every node, not only on the lane's owner", async () => {
     const entry = await start();
     const other = await world.startNode({ signers: SIGNERS.slice(1) });
     entry.signer.sign = () => Promise.reject(new Error("connection refused"));
@@ -92,16 +92,16 @@ describe("the attention list and the explanation of a transaction", () => {
   });
 });
 
-describe("one cause in the attention list", () => {
+describe("a cause in the attention list", () => {
   // protects [Everything at once] src/domain/troubles/table.ts, src/domain/troubles/rows.ts, src/application/queries/node-reports.ts, src/application/queries/explain.ts
-  it("is one row, however many transactions of the signer it blocks", async () => {
+  it("is shown as one row, however many transactions of a signer it blocks", async () => {
     const entry = await start({ settings: { ...NEVER_STUCK, resubmitIntervalMs: 5_000 } });
     await poor(entry, 7);
     const found = await rows(entry);
     expect(found).toMatchObject([{ code: "INSUFFICIENT_FUNDS", nonce: 0, waiting: 6 }]);
   });
 
-  it("is one row, however many signers wait for the unreachable chain", async () => {
+  it("is shown as one row, however many signers wait for an unreachable chain", async () => {
     const entry = await start({ settings: { stuckAfterMs: 10_000, repricing: null } });
     world.chain.setBaseFee(90n * GWEI);
     for (const signer of SIGNERS) await ops.create(entry, { signer });
@@ -114,7 +114,7 @@ describe("one cause in the attention list", () => {
   });
 });
 
-describe("the beginning of a problem in a diagnosis", () => {
+describe("the start of a problem in a diagnosis", () => {
   const STUCK_SOON = { stuckAfterMs: 20_000, repricing: null, resubmitIntervalMs: 2_000 } as const;
 
   async function stuck(entry: WorldNode): Promise<Date> {
@@ -149,7 +149,7 @@ describe("the beginning of a problem in a diagnosis", () => {
     expect(found).toMatchObject([{ id: first?.id, since: first?.since }]);
   });
 
-  it("stays the same block in `sinceBlock`, or becomes unknown, as long as the price stays too low", async () => {
+  it("is the same block number in `sinceBlock`, or null, as long as the price stays too low", async () => {
     const entry = await start({ settings: NEVER_STUCK });
     world.holdBlocks();
     const txId = await ops.sent(entry);
@@ -187,7 +187,7 @@ describe("the numbers in a diagnosis", () => {
     ]);
   });
 
-  it("are named as unknown if they cannot be read, not guessed", async () => {
+  it("are reported as unknown if they cannot be read", async () => {
     const entry = await start({ settings: { stuckAfterMs: 10_000, repricing: null } });
     world.chain.setBaseFee(90n * GWEI);
     const txId = await ops.create(entry);
@@ -197,7 +197,7 @@ describe("the numbers in a diagnosis", () => {
     expect(summary).toContain("Not known now: the balance of the signer.");
   });
 
-  it("are an age for PENDING_OLD, not a queue length", async () => {
+  it("are, for the alert PENDING_OLD, an age and not a queue length", async () => {
     const entry = await start({ settings: { alertOldestAgeMs: 5_000 } });
     entry.signer.sign = () => new Promise(() => undefined);
     const { txId } = await world.settle(entry.node.api.create(transfer()));

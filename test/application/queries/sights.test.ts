@@ -43,7 +43,7 @@ describe("the overview query", () => {
     });
   });
 
-  it("waits, if the request has a revision number, until a value of the overview changes", async () => {
+  it("waits until a value of the overview changes, if the request has a revision number", async () => {
     const entry = await start();
     world.holdBlocks();
     await world.clock.advance(2_000);
@@ -104,7 +104,7 @@ describe("the search query", () => {
 });
 
 describe("the nonce ruler (the display of a lane's nonces)", () => {
-  it("shows final, in-flight and waiting nonces, starting a little below the first open one", async () => {
+  it("shows final, in-flight and waiting nonces, from a little below the lowest open nonce", async () => {
     const entry = await start({ settings: { inFlightWindow: 2 } });
     for (let n = 0; n < 3; n++) await ops.create(entry);
     await world.allSettled(3);
@@ -127,7 +127,7 @@ describe("the nonce ruler (the display of a lane's nonces)", () => {
   });
 
   // protects [Everything at once] src/application/queries/sights.ts
-  it("is empty for an unused lane, and refuses a range or chain that it cannot show", async () => {
+  it("is empty for an unused lane, and refuses an invalid range or an unknown chain", async () => {
     const entry = await start();
     expect(await world.settle(entry.node.api.nonceRuler(SIGNER))).toMatchObject({ cursor: null, final: 0, spans: [] });
     const refused = async (query: object) => (await world.refusal(entry.node.api.nonceRuler(SIGNER, query))).code;

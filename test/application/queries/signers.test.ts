@@ -84,7 +84,7 @@ describe("the list of signers", () => {
     });
   });
 
-  it("shows current chain values if one signer is requested with `fresh`, and null for values that cannot be read", async () => {
+  it("shows current chain values if one signer is requested with `fresh`, or null if they cannot be read", async () => {
     world = new World();
     const { node, faults } = await world.startNode();
     await world.settle(node.api.create(transfer()));

@@ -23,7 +23,7 @@ function ids(items: readonly TransactionView[]): readonly (string | null)[] {
 }
 
 describe("the query for one transaction", () => {
-  it("finds it by its id in any casing, and by its request id", async () => {
+  it("finds a transaction by its id in any casing, and by its request id", async () => {
     const { node } = await settledWorld(1);
     const txId = world.rows()[0]?.txId as string;
     const found = await world.settle(node.api.transaction(txId.toUpperCase()));
@@ -42,7 +42,7 @@ describe("the query for one transaction", () => {
     expect(found.confirmations?.every(({ number }) => number > (found.receipt?.blockNumber ?? 0))).toBe(true);
   });
 
-  it("returns no confirmations and the newest attempt's hash, if there is no receipt", async () => {
+  it("returns the newest attempt's hash and no confirmations, if there is no receipt", async () => {
     world = new World();
     const { node } = await world.startNode();
     world.holdBlocks();

@@ -94,7 +94,7 @@ describe("a create request", () => {
     expect(intentOf(request({ metadata })).metadata).toEqual(metadata);
   });
 
-  it("may give an optional field as null, which equals an absent field", () => {
+  it("may have null in an optional field, which equals an absent field", () => {
     expect(intentOf(request({ requestId: null, metadata: null }))).toMatchObject({ requestId: null, metadata: null });
   });
 });

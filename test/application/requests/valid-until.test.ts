@@ -22,7 +22,7 @@ describe("the validUntil field of a request", () => {
     ["2026-11-02T09:45:00.123456789Z", "2026-11-02T09:45:00.123Z"],
     ["2028-02-29T00:00:00-11:30", null],
     [new Date("2026-11-02T09:45:00Z"), "2026-11-02T09:45:00.000Z"],
-  ])("is parsed to one instant whatever its notation, and refused beyond 366 days ahead: %s", (value, instant) => {
+  ])("is parsed from any notation with an offset, and refused if it is over 366 days ahead: %s", (value, instant) => {
     if (instant === null) expect(refusalOf(value).message).toMatch(/at most 366 days ahead/);
     else expect(parseValidUntil(value, clock)?.toISOString()).toBe(instant);
   });
@@ -54,7 +54,7 @@ describe("the validUntil field of a request", () => {
     expect(refusal.message).toMatch(/must be an instant as in ISO 8601, with its offset/);
   });
 
-  it("may be in the past, because an existing transaction of the request id is looked up first", () => {
+  it("may be in the past, so that a repeated request still finds its transaction", () => {
     expect(parseValidUntil("2020-01-01T00:00:00Z", clock)).toEqual(new Date("2020-01-01T00:00:00Z"));
   });
 

@@ -64,7 +64,7 @@ describe("a lane owner with an unreachable signer", () => {
   afterEach(() => world.close());
 
   // protects [Signers] src/domain/cluster/key-health.ts, src/application/cluster/keys-away.ts, src/domain/cluster/placement.ts
-  it("hands the lane to a node with a working signer after a whole lease with three or more failures; all transactions confirm", async () => {
+  it("hands the lane to a node with a working signer after three or more failures during a whole lease", async () => {
     const { first, second, signer } = await pair();
     const away = takeAway(first, signer);
     const there = takeAway(second, signer);
@@ -96,7 +96,7 @@ describe("a lane owner with an unreachable signer", () => {
   });
 
   // protects [Signers] src/domain/cluster/key-health.ts, src/application/cluster/keys-away.ts, src/domain/cluster/placement.ts
-  it("keeps the lane if every node reports the key as unreachable, and signs once its signer responds", async () => {
+  it("keeps the lane if every node reports the key as unreachable, and signs once the signer responds", async () => {
     const { first, second, signer } = await pair();
     takeAway(first, signer);
     const state = takeAway(second, signer);
@@ -125,7 +125,7 @@ describe("a lane owner with an unreachable signer", () => {
     checkInvariants(world);
   });
 
-  it("gets the lane back when the mark of its signer as unreachable expires, and keeps the lane once the signer signs", async () => {
+  it("gets a lane that it handed over back once its report of the unreachable key expires", async () => {
     const { first, signer } = await pair();
     const state = takeAway(first, signer);
     await world.settle(first.node.api.create(transfer({ signer })));
@@ -174,7 +174,7 @@ describe("the keys that a node reports as unreachable", () => {
     expect(await asked(gone, gone)).toEqual([]);
   });
 
-  it("exclude keys whose signer refused a request or signed at least the first of a batch", async () => {
+  it("exclude keys whose signer refused a request, or signed at least the first item of a batch", async () => {
     const refused = new SigningRefused(0, "above its limit");
     expect(await asked(refused, refused, refused, refused)).toEqual([]);
     expect(await asked(gone, gone, refused)).toEqual([]);

@@ -79,7 +79,7 @@ describe("a payload that was signed but never committed", () => {
 
 describe("a signer that refuses to sign", () => {
   // protects [Signers] src/application/detours/reprice.ts, src/application/detours/another-attempt.ts, src/application/detours/holes.ts
-  it("causes one CANNOT_RESIGN alert if it refuses a higher price, and the attempt already sent stays in place", async () => {
+  it("causes one CANNOT_RESIGN alert if it refuses a higher price, and the attempt already sent stays valid", async () => {
     const node = await start({ settings: { resubmitIntervalMs: 2_000 } });
     world.holdBlocks();
     const txId = await ops.sent(node);

@@ -54,7 +54,7 @@ describe("an unreachable signer", () => {
   });
 
   // protects [Signers] src/application/stages/3-sign/sign.ts
-  it("still counts as unreachable after it refused a request without using its key: one alert, no faster retries", async () => {
+  it("still counts as unreachable if a refusal, made without using its key, comes between two connection errors", async () => {
     const node = await start();
     let refuses = false;
     const state = takeAway(node, () => {
@@ -72,7 +72,7 @@ describe("an unreachable signer", () => {
   });
 
   // protects [Signers] src/application/stages/3-sign/sign.ts
-  it("loses no transaction: creates are accepted, and all are confirmed in order once it responds", async () => {
+  it("loses no transaction: creates are accepted, and are confirmed in order once the signer responds", async () => {
     const node = await start();
     const state = takeAway(node);
     const waiting = await world.settle(node.node.api.createBatch(Array.from({ length: 5 }, () => transfer())));
@@ -115,7 +115,7 @@ describe("an unreachable signer", () => {
   });
 
   // protects [Signers] src/application/stages/3-sign/sign.ts, src/adapters/evm/signers/remote/key-service.ts
-  it("does not lose the signatures that it returned for part of a batch", async () => {
+  it("loses no signature that it had returned for part of a batch", async () => {
     const node = await start();
     const { signer } = node;
     const sign = signer.sign.bind(signer);
@@ -136,7 +136,7 @@ describe("an unreachable signer", () => {
   });
 
   // protects [Signers] src/application/stages/3-sign/sign.ts, src/domain/pace/lane-pace.ts
-  it("is not called at every resubmission: attempts are resent unchanged, and repriced once it responds", async () => {
+  it("is not called at every resubmission: attempts are resent unchanged, and repriced once the signer responds", async () => {
     const node = await start({ settings: { resubmitIntervalMs: 2_000 } });
     world.holdBlocks();
     const txId = await ops.sent(node);
@@ -156,7 +156,7 @@ describe("an unreachable signer", () => {
   });
 
   // protects [Signers] src/application/detours/change-payload.ts
-  it("makes an operator's action fail with 503 and the signer's error, until it responds", async () => {
+  it("makes an operator's action fail with 503 and the signer's error", async () => {
     const node = await start();
     world.holdBlocks();
     const txId = await ops.sent(node);
@@ -194,7 +194,7 @@ describe("an unreachable signer", () => {
 
 describe("an unreachable signer that must sign a transaction again with less gas", () => {
   // protects [Signers] src/application/detours/reprice.ts
-  it("leaves the transaction waiting, neither failed nor STUCK, until it responds", async () => {
+  it("leaves the transaction waiting, neither failed nor STUCK, until the signer responds", async () => {
     const [cap, needed] = [16_777_216n, 14_191_170n];
     const node = await start({ settings: { holePolicy: "move" }, chain: { transactionGasCap: cap } });
     world.chain.burnGasAt(TO, needed - 21_064n);
@@ -241,7 +241,7 @@ describe("a signer that returns a wrong signature", () => {
 
 describe("a signer whose signatures differ each time", () => {
   // protects [Signers] src/application/stages/3-sign/sign.ts, src/application/lane/term.ts
-  it("signs again if the outcome of a commit is unknown, and only stored signatures are sent", async () => {
+  it("signs again if the outcome of a commit is unknown; only a stored signature is ever sent", async () => {
     const node = await start();
     const { signer, store } = node;
     const made: string[] = [];

@@ -67,7 +67,7 @@ describe("broadcasting signed transactions", () => {
   });
 
   // protects [Sent again, priced again, stuck] src/application/stages/4-broadcast/broadcast.ts, src/adapters/evm/chain.ts
-  it("sends an accepted but unmined transaction to every endpoint, because the first one may have dropped it", async () => {
+  it("sends an accepted but unmined transaction to every endpoint, because the first endpoint may have dropped it", async () => {
     const bench = wired(due(1, "0x01"));
     await run(bench);
     bench.lane.track(due(2, "0x02"));
@@ -81,7 +81,7 @@ describe("broadcasting signed transactions", () => {
     expect(bench.everywhere).toEqual([false, true, false]);
   });
 
-  it("goes to every endpoint from the first time on if broadcastToAll is set", async () => {
+  it("sends them to every endpoint, even the first time, if broadcastToAll is set", async () => {
     const bench = wired(due(1, "0x01"));
     Object.assign(bench.context, { settings: { ...bench.context.settings, broadcastToAll: true } });
     await run(bench);
@@ -170,7 +170,7 @@ describe("no transaction is broadcast", () => {
     }
   });
 
-  it("if it was mined while the right to send the others was being committed", async () => {
+  it("if it was mined while the right to send its batch was being committed", async () => {
     const [first, second] = [paced(due(1, "0x01"), { claimed: false }), due(2, "0x02")];
     const bench = wired(first, second);
     bench.control.meanwhile = () => mineIn(bench.lane, second, receiptOf(2, { number: 9, hash: "0x09" }));
@@ -224,7 +224,7 @@ describe("an endpoint's response to a broadcast", () => {
     ["insufficientFunds", 1_000, 2_000],
     ["rejected", 2_500, 5_000],
   ])(
-    "(%s) causes a retry after %i to %i ms, is stored as lastError, and decides nothing",
+    "(%s) causes a retry after %i to %i ms, is stored as lastError, and leaves the transaction PENDING",
     async (answer, least, most) => {
       const bench = wired(due(1));
       bench.says = answer;
@@ -298,7 +298,7 @@ describe("an endpoint's response to a broadcast", () => {
     expect(only(bench).pace).toMatchObject({ send: NEVER, failures: 0 });
   });
 
-  it("causes a reload of the lane and ends the broadcast if it cannot be stored", async () => {
+  it("causes a reload of the lane if it cannot be stored", async () => {
     const bench = wired(due(1));
     bench.control.answer = () => new Error("away");
     await run(bench);

@@ -42,7 +42,7 @@ async function losesNonces(entry: WorldNode, ours: number, foreign: number): Pro
 
 describe("a nonce that another program used", () => {
   // protects [Another program at the key] src/application/stages/5-receipt/receipt.ts
-  it("fails our transaction, with the foreign transaction's hash, once the foreign one is final; later transactions continue", async () => {
+  it("fails our transaction, with the foreign transaction's hash, once the foreign one is final", async () => {
     const entry = await knownLane();
     const [foreign] = await losesNonces(entry, 3, 1);
     world.releaseBlocks();
@@ -141,28 +141,25 @@ describe("a nonce that another program used", () => {
     ["has its state again", (faults: Faults) => faults.heal()],
     ["supports look-ups by sender and nonce", (faults: Faults) => faults.lookUpByNonce()],
     // protects [Another program at the key] src/application/chain/find-sent.ts
-  ])(
-    "decides nothing and raises an alert if a pruned node cannot show its transaction, and is found once the node %s",
-    async (_, learn) => {
-      const entry = await knownLane({ settings: { grayZoneLookback: 10, ...SLOW_POLLS } });
-      const heal = entry.faults.inject({ kind: "unavailable" }, { method: "eth_sendRawTransaction" });
-      await create(entry, 1);
-      world.chain.mineForeign(SIGNER);
-      world.chain.mine(50);
-      entry.faults.prune(1);
-      heal();
-      await world.until(() => alerts(entry, "NONCE_CONSUMED_UNSEEN").length > 0);
-      await world.clock.advance(600_000);
-      expect(world.rows()[1]).toMatchObject({ state: "TRACKING", receipt: null });
-      const code = "NONCE_CONSUMED_UNSEEN";
-      const over = () => entry.events.filter((event) => event.type === "alert.resolved" && event.code === code);
-      expect([alerts(entry, "NONCE_CONSUMED_UNSEEN").length, over()]).toEqual([1, []]);
-      learn(entry.faults);
-      await world.allSettled(2, 300_000);
-      expect(over()).toMatchObject([{ txId: world.rows()[1]?.txId }]);
-      expect(world.rows()[1]).toMatchObject({ subState: "NONCE_CONSUMED_EXTERNALLY" });
-    },
-  );
+  ])("raises an alert, and does not fail our transaction, until the pruned node %s", async (_, learn) => {
+    const entry = await knownLane({ settings: { grayZoneLookback: 10, ...SLOW_POLLS } });
+    const heal = entry.faults.inject({ kind: "unavailable" }, { method: "eth_sendRawTransaction" });
+    await create(entry, 1);
+    world.chain.mineForeign(SIGNER);
+    world.chain.mine(50);
+    entry.faults.prune(1);
+    heal();
+    await world.until(() => alerts(entry, "NONCE_CONSUMED_UNSEEN").length > 0);
+    await world.clock.advance(600_000);
+    expect(world.rows()[1]).toMatchObject({ state: "TRACKING", receipt: null });
+    const code = "NONCE_CONSUMED_UNSEEN";
+    const over = () => entry.events.filter((event) => event.type === "alert.resolved" && event.code === code);
+    expect([alerts(entry, "NONCE_CONSUMED_UNSEEN").length, over()]).toEqual([1, []]);
+    learn(entry.faults);
+    await world.allSettled(2, 300_000);
+    expect(over()).toMatchObject([{ txId: world.rows()[1]?.txId }]);
+    expect(world.rows()[1]).toMatchObject({ subState: "NONCE_CONSUMED_EXTERNALLY" });
+  });
 
   // protects [Another program at the key] src/application/stages/5-receipt/receipt.ts
   it("is detected by the nonce count alone, without resubmission or reconciliation", async () => {
@@ -185,7 +182,7 @@ describe("a nonce that another program used", () => {
     expect(world.rows()[1]?.receipt?.txHash).toBe(world.rows()[1]?.attempts[0]?.txHash);
   });
 
-  it("is free again after a reorg past finality: the feed reports it, and our transaction can still confirm", async () => {
+  it("is free again after a reorg past finality: the feed reports the reorg, and our transaction can still confirm", async () => {
     const entry = await knownLane();
     await losesNonces(entry, 1, 1);
     world.chain.mine(3);
@@ -220,7 +217,7 @@ describe("a nonce that only seems to be used by another program", () => {
     ["has no receipt", () => null],
     ["is in a block of another branch", (receipt) => receipt && { ...receipt, blockHash: ELSEWHERE }],
     // protects [Another program at the key] src/application/chain/find-sent.ts
-  ])("decides nothing while the foreign transaction %s", async (_, bend) => {
+  ])("does not fail our transaction while the foreign transaction %s", async (_, bend) => {
     const entry = await knownLane();
     const [foreign] = await losesNonces(entry, 1, 1);
     const straighten = bendReceipts(entry, (hash, receipt) => (hash === foreign ? bend(receipt) : receipt));
@@ -236,7 +233,7 @@ describe("a nonce that only seems to be used by another program", () => {
   });
 
   // protects [Another program at the key] src/application/stages/5-receipt/receipt.ts
-  it("decides nothing while the endpoint also shows a receipt of one of our attempts", async () => {
+  it("does not fail our transaction while the endpoint also shows a receipt of one of our attempts", async () => {
     const entry = await knownLane();
     const [foreign] = await losesNonces(entry, 1, 1);
     const ours = world.rows()[1]?.attempts[0]?.txHash;
@@ -254,7 +251,7 @@ describe("a nonce that only seems to be used by another program", () => {
     expect(world.rows()[1]?.receipt?.txHash).toBe(foreign);
   });
 
-  it("decides nothing while receipts cannot be read, although the nonce count passed it", async () => {
+  it("does not fail our transaction while receipts cannot be read, although the nonce count is higher", async () => {
     const entry = await knownLane({ settings: SLOW_POLLS });
     await create(entry, 2);
     await world.until(() => world.chain.pool.size === 2);
@@ -274,7 +271,7 @@ describe("a nonce that only seems to be used by another program", () => {
     checkInvariants(world);
   });
 
-  it("decides nothing if the endpoint's nonce count is false", async () => {
+  it("does not fail our transaction if the endpoint's nonce count is false", async () => {
     const entry = await knownLane({ settings: SLOW_POLLS });
     await create(entry, 1);
     await world.until(() => world.chain.pool.size === 1);
@@ -302,7 +299,7 @@ describe("a nonce that only seems to be used by another program", () => {
     expect(world.rows()[1]?.attempts).toHaveLength(1);
   });
 
-  it("decides nothing while a foreign transaction with that nonce is only in the mempool", async () => {
+  it("does not fail our transaction while a foreign transaction with that nonce is only in the mempool", async () => {
     const entry = await knownLane();
     entry.faults.inject({ kind: "unavailable" }, { method: "eth_sendRawTransaction", times: 3 });
     await create(entry, 1);
@@ -316,8 +313,8 @@ describe("a nonce that only seems to be used by another program", () => {
   });
 });
 
-describe("use of a nonce by another program, with several nodes or endpoints,", () => {
-  it("is found by the next owner if the first one crashed before searching", async () => {
+describe("the use of a nonce by another program", () => {
+  it("is found by the next owner if the previous owner crashed before it searched", async () => {
     const entry = await knownLane();
     await losesNonces(entry, 1, 1);
     world.crash(entry);
@@ -329,7 +326,7 @@ describe("use of a nonce by another program, with several nodes or endpoints,", 
   });
 
   // protects [Another program at the key] src/application/stages/5-receipt/receipt.ts
-  it("is withdrawn if the transaction found for the nonce is of another signer, and that transaction is not used again", async () => {
+  it("is withdrawn if the transaction found for the nonce turns out to be of another signer", async () => {
     world = new World();
     const entry = await world.startNode({ elsewhere: { chain: world.chain, faults: new Faults() } });
     await create(entry, 1);

@@ -65,19 +65,19 @@ describe("a finality pass", () => {
     expect((await openPass(final.context, [])).view).toEqual({ head: 20, tagged: 12, finalized: 12 });
   });
 
-  it("decides nothing before any block was seen", async () => {
+  it("makes no transaction final before any block was seen", async () => {
     const blind = createStageBench({}, { settings: { finality: "finalized" }, chain: TAGS });
     expect((await openPass(blind.context, [])).view).toEqual({ head: -1, tagged: null, finalized: null });
   });
 
-  it("has no tagged block if the node does not support tags", async () => {
+  it("uses no tagged block if the chain node does not support tags", async () => {
     const bench = createStageBench({}, { settings: { finality: "safe" }, chain: { tagDepths: null } });
     bench.simulated.mine(9);
     await bench.context.follower.advance();
     expect((await openPass(bench.context, [bench.lane])).view.tagged).toBeNull();
   });
 
-  it("has no tagged block while the block window is on another branch", async () => {
+  it("uses no tagged block while the block window is on another branch", async () => {
     const bench = await at(20, { finality: "finalized" });
     bench.simulated.reorg(10, { newBlocks: 30 });
     expect((await openPass(bench.context, [bench.lane])).view).toMatchObject({
@@ -100,7 +100,7 @@ describe("a finality pass", () => {
   });
 
   // protects [False receipts] src/application/stages/6-finality/finality.ts
-  it("continues if the tag cannot be read: nothing becomes final by it, and an alert follows after a minute", async () => {
+  it("makes nothing final by tag if the tag cannot be read, and raises an alert after a minute", async () => {
     const bench = await at(20, { finality: "safe" });
     mined(bench, 1, 10);
     bench.faults.inject({ kind: "unavailable" });
@@ -119,7 +119,7 @@ describe("a finality pass", () => {
 });
 
 describe("finality of a mined transaction", () => {
-  it("by confirmations needs exactly the configured number of blocks on top", async () => {
+  it("needs exactly the configured number of blocks on top, if the policy counts confirmations", async () => {
     const bench = await at(20);
     mined(bench, 1, 18);
     mined(bench, 2, 19);
@@ -130,14 +130,14 @@ describe("finality of a mined transaction", () => {
     expect(bench.control.feedGrew).toBe(1);
   });
 
-  it("by tag needs a block at or below the tagged one", async () => {
+  it("needs a block at or below the tagged one, if the policy uses a tag", async () => {
     const bench = await at(20, { finality: "safe" });
     mined(bench, 1, 16);
     mined(bench, 2, 17);
     expect(await decide(bench)).toEqual(["confirm tx 1"]);
   });
 
-  it("is stored with the mined hash, as REVERTED if the receipt says so", async () => {
+  it("is stored with the mined hash, and as REVERTED if the receipt shows a revert", async () => {
     const bench = await at(20);
     const reverted = mined(bench, 1, 10);
     stored(reverted, { receipt: { ...(reverted.receipt as Receipt), status: "reverted" } });
@@ -147,7 +147,7 @@ describe("finality of a mined transaction", () => {
     ]);
   });
 
-  it("is denied if its block left the chain since the pass began", async () => {
+  it("is denied if the transaction's block left the chain since the pass began", async () => {
     const bench = await at(20);
     mined(bench, 1, 10, hashNumber(10));
     expect(await decide(bench)).toEqual([]);
@@ -209,7 +209,7 @@ describe("a receipt that may make a transaction final", () => {
     return questions;
   }
 
-  it("decides without verification if there is no second endpoint and no proof", async () => {
+  it("is accepted without verification if there is no second endpoint and no proof", async () => {
     const bench = await at(20);
     mined(bench, 1, 10);
     answering(bench, () => ({ kind: "unproven" }));
@@ -217,7 +217,7 @@ describe("a receipt that may make a transaction final", () => {
   });
 
   // protects [False receipts] src/application/stages/6-finality/finality.ts, src/adapters/evm/reads/agree.ts
-  it("is queried once per block for all lanes, and only once its block is deep enough", async () => {
+  it("is verified in one query per block for all lanes, once the block is deep enough", async () => {
     const bench = await at(20);
     const another = createOwnedLane({}, bench.context);
     for (const nonce of [1, 2]) mined(bench, nonce, 10);
@@ -229,7 +229,7 @@ describe("a receipt that may make a transaction final", () => {
   });
 
   // protects [False receipts] src/application/stages/6-finality/finality.ts
-  it("must have our signer and nonce if a caller gave its hash", async () => {
+  it("must have our signer and nonce if this node did not sign the transaction", async () => {
     const bench = await at(20);
     for (const [index, more] of [{ foreign: true }, { nodeSigned: true }, { kind: "external" }, {}].entries()) {
       const tx = mined(bench, index + 1, 10);
@@ -241,13 +241,16 @@ describe("a receipt that may make a transaction final", () => {
     expect(questions).toEqual([[sentBy(1), sentBy(2), sentBy(3), { txHash: hashNumber(4) }]]);
   });
 
-  it.each(["behind", "moved"] as const)("decides nothing while one endpoint is %s, without an alert", async (kind) => {
-    const bench = await at(20);
-    mined(bench, 1, 10);
-    answering(bench, () => ({ kind, detail: "it stands at block 9" }));
-    expect(await decide(bench)).toEqual([]);
-    expect(bench.telemetry.of("alert")).toEqual([]);
-  });
+  it.each(["behind", "moved"] as const)(
+    "makes nothing final while one endpoint is %s, and raises no alert",
+    async (kind) => {
+      const bench = await at(20);
+      mined(bench, 1, 10);
+      answering(bench, () => ({ kind, detail: "it stands at block 9" }));
+      expect(await decide(bench)).toEqual([]);
+      expect(bench.telemetry.of("alert")).toEqual([]);
+    },
+  );
 
   it.each<[string, (asked: readonly Settling[]) => readonly ReceiptVerdict[]]>([
     ["behind", (asked) => asked.map(() => ({ kind: "behind", detail: "b stands still" }))],
@@ -259,7 +262,7 @@ describe("a receipt that may make a transaction final", () => {
     ],
   ])(
     // protects [False receipts] src/application/chain/disputes.ts, src/application/stages/6-finality/finality.ts
-    "raises an alert and is explained if an endpoint is %s for a minute, and decides afterwards",
+    "raises an alert if an endpoint is %s for a minute, and makes the transaction final afterwards",
     async (_, answer) => {
       const bench = await at(20);
       const { receipt } = mined(bench, 1, 10);
@@ -285,7 +288,7 @@ describe("a receipt that may make a transaction final", () => {
     },
   );
 
-  it("decides nothing if no endpoint responds, and other blocks are still decided", async () => {
+  it("makes nothing final if no endpoint responds, and does not delay receipts of other blocks", async () => {
     const bench = await at(20);
     mined(bench, 1, 10);
     mined(bench, 2, 11);
@@ -298,7 +301,7 @@ describe("a receipt that may make a transaction final", () => {
   });
 
   // protects [False receipts] src/application/chain/disputes.ts, src/application/queries/explain.ts
-  it("decides nothing if endpoints disagree: one alert with both responses, and ever rarer queries", async () => {
+  it("makes nothing final while endpoints disagree, and raises one alert with both responses", async () => {
     const bench = await at(20);
     mined(bench, 1, 10);
     mined(bench, 2, 10);
@@ -322,7 +325,7 @@ describe("a receipt that may make a transaction final", () => {
   });
 
   // protects [False receipts] src/application/stages/6-finality/finality.ts, src/application/stages/7-complete/complete.ts
-  it("is replaced by the receipt that the endpoints agree on, which decides", async () => {
+  it("is replaced if the endpoints agree on another receipt, which makes the transaction final", async () => {
     const bench = await at(20);
     const tx = mined(bench, 1, 10);
     const agreed = { ...(tx.receipt as Receipt), gasUsed: 21_001n };
@@ -337,7 +340,7 @@ describe("a receipt that may make a transaction final", () => {
     ["both report another one", { effectiveGasPrice: 7n }],
   ])(
     // protects [False receipts] src/application/stages/6-finality/finality.ts
-    "is not treated as false because of its gas price alone: if %s, only the price is corrected",
+    "does not count as false because of its gas price: if %s, only the price is corrected",
     async (_, price) => {
       const bench = await at(20);
       const { receipt } = mined(bench, 1, 10);
@@ -376,7 +379,7 @@ describe("a receipt that may make a transaction final", () => {
   });
 
   // protects [False receipts] src/application/stages/6-finality/finality.ts
-  it("is withdrawn if its block does not contain it, and the transaction is resent", async () => {
+  it("is withdrawn if its block does not contain the transaction, which is then resent", async () => {
     const bench = await at(20);
     const tx = mined(bench, 1, 10);
     answering(bench, () => ({ kind: "absent", detail: "not there" }));
@@ -539,7 +542,7 @@ describe("a transaction whose block left the chain", () => {
 });
 
 describe("monitoring a final transaction for reorgs", () => {
-  it("ends once the block is beyond the required depth, not before, and first in the database", async () => {
+  it("ends only once the block is beyond the required depth, and first in the database", async () => {
     const bench = await at(100);
     bench.lane.watched.set(hashNumber(36), 36);
     bench.lane.watched.set(hashNumber(37), 37);

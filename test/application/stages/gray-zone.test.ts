@@ -53,7 +53,7 @@ describe("a signer whose key is in the chain node", () => {
     expect(results(entry)).toEqual([]);
   });
 
-  it("has payload, nonce, fees and the right to send committed before the node receives anything", async () => {
+  it("has payload, nonce, fees and right to send committed before the chain node receives the transaction", async () => {
     world = new World({ signers: [], nodeSigners: [SIGNER] });
     const entry = await world.startNode();
     const stored: boolean[] = [];
@@ -82,7 +82,7 @@ describe("a signer whose key is in the chain node", () => {
 });
 
 describe("a second payload for one nonce of a key in the chain node", () => {
-  it("is never made by repricing or by an operator; the first one is resent and confirmed", async () => {
+  it("is never made by repricing or by an operator; the first payload is resent and confirmed", async () => {
     const entry = await knownLane({ resubmitIntervalMs: 5_000, holePolicy: "heal" });
     world.chain.setBaseFee(50_000_000_000n);
     await create(entry, 1);
@@ -112,7 +112,7 @@ describe("a second payload for one nonce of a key in the chain node", () => {
 
 describe("a nonce hole of a key in the chain node", () => {
   // protects [Keys of the node, other chains, comparison] src/application/detours/holes.ts
-  it("makes the transaction above STUCK even with holePolicy `heal`, since no placeholder can be signed", async () => {
+  it("makes the transaction above the hole STUCK even with holePolicy `heal`, since no placeholder can be signed", async () => {
     const entry = await knownLane({ holePolicy: "heal" });
     await world.settle(entry.node.api.reserveNonce({ signer: SIGNER, ttl: "2s" }));
     await create(entry, 1);
@@ -123,7 +123,7 @@ describe("a nonce hole of a key in the chain node", () => {
   });
 });
 
-describe("a send with an unknown result, for a key in the chain node,", () => {
+describe("a send with an unknown result (key in the chain node)", () => {
   it.each([
     ["in the pool", () => undefined],
     ["in the pool, by the node's own look-up", (faults: Faults) => faults.lookUpByNonce()],
@@ -279,7 +279,7 @@ describe("a send with an unknown result, for a key in the chain node,", () => {
     expect(world.rows()[1]).toMatchObject({ state: "CONFIRMED", nonce: 1 });
   });
 
-  it("is assumed after a crash between commit and send: the payload is searched for, then sent once with its nonce", async () => {
+  it("is assumed after a crash between commit and send, so the payload is searched for, and then sent once", async () => {
     world = new World({ signers: [], nodeSigners: [SIGNER], settings: { grayZoneTimeoutMs: 30_000 } });
     let crashed = false;
     const entry: WorldNode = await world.startNode({

@@ -65,7 +65,7 @@ describe("the sign stage", () => {
   });
 });
 
-describe("no transaction is signed, stored or sent", () => {
+describe("the sign stage stores and sends no transaction", () => {
   it.each<[string, (bench: StageBench) => void]>([
     ["on a lane that stopped", ({ lane }) => lane.stop()],
     ["on a lane that is suspended", ({ lane }) => lane.fold([{ kind: "suspension", suspendedBy: "OPERATOR" }])],
@@ -98,7 +98,7 @@ describe("no transaction is signed, stored or sent", () => {
     expect(eventsOf(priced.writes)).toEqual(["sign tx 0"]);
   });
 
-  it("after the lane was lost between signing and writing: the signed attempts are dropped", async () => {
+  it("if the lane was lost between signing and writing", async () => {
     for (const [late, lose] of [
       [0, (bench: StageBench) => bench.lane.stop()],
       [1, (bench: StageBench) => void Object.assign(bench.control, { mayAct: false })],
@@ -112,7 +112,7 @@ describe("no transaction is signed, stored or sent", () => {
     }
   });
 
-  it("after the commit of its signed attempt failed", async () => {
+  it("if the commit of its signed attempt failed", async () => {
     for (const answer of [() => ({ status: "fenced" }) as const, () => new Error("away")]) {
       const bench = waiting(2);
       bench.control.answer = answer;

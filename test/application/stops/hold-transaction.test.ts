@@ -128,7 +128,7 @@ describe("a sent transaction that is held", () => {
   });
 
   // protects [Times and holds] src/application/detours/expiry.ts
-  it("gets its cancellation signed only after it is resumed, if the hold came between its validUntil and the cancellation", async () => {
+  it("gets its cancellation signed only after it is resumed, if it was held after its validUntil had passed", async () => {
     const entry = await start();
     world.holdBlocks();
     const txId = await ops.sent(entry, { validUntil: within(5_000) });

@@ -176,7 +176,7 @@ describe("a kill during a database or network failure", () => {
   });
 
   // protects [The kill switch] src/application/cluster/kill-switch.ts
-  it("stops the node that received it and the others at once, even if that node's database hangs; the row is stored later", async () => {
+  it("stops all nodes at once even if the database of the node that received it hangs, and is stored later", async () => {
     await start();
     other.store.pause();
     const atMs = world.clock.monotonicMs();

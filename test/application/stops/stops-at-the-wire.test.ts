@@ -84,7 +84,7 @@ describe.each(STOPS)("the stop (%s) after three of twenty sends", (_, stop, goOn
   });
 
   // protects [The kill switch] src/application/stages/4-broadcast/broadcast.ts, src/domain/chain/answers.ts
-  it("leaves unsent transactions with their right to send and without a stored response; they are sent when it ends", async () => {
+  it("leaves unsent transactions their right to send, and they are sent when the stop ends", async () => {
     const entry = await start();
     const created = await threeOfTwenty(entry);
     await world.settle(stop(entry));
@@ -118,9 +118,9 @@ describe.each(STOPS)("the stop (%s) after three of twenty sends", (_, stop, goOn
   });
 });
 
-describe("a transaction that is held while it waits to be sent", () => {
+describe("a transaction that is held before its send has finished", () => {
   // protects [The kill switch] src/application/stages/4-broadcast/broadcast.ts
-  it("is not sent, and the others of its batch are", async () => {
+  it("is not sent if its send has not begun, and the others of its batch are sent", async () => {
     const entry = await start();
     const created = await threeOfTwenty(entry);
     const held = created[10] as string;
@@ -158,7 +158,7 @@ describe("a transaction that is held while it waits to be sent", () => {
   });
 
   // protects [The kill switch] src/application/operations/lane-actions.ts, src/application/operations/transaction-actions.ts, src/application/cluster/kill-switch.ts
-  it("has its hold acknowledged within 250 ms while its own send hangs", async () => {
+  it("has its hold acknowledged within 250 ms, even if its send has begun and hangs", async () => {
     const entry = await start();
     slowWire(world, entry, EVERY_MS, () => world.clock.sleep(8_000));
     const before = begun();
@@ -244,9 +244,9 @@ describe("a send that waits for a connection", () => {
   });
 });
 
-describe("a batch of sends of two lanes", () => {
+describe("a batch with sends of two lanes", () => {
   // protects [The kill switch] src/adapters/evm/rpc/transport.ts
-  it("drops only the sends of the suspended lane", async () => {
+  it("loses only the sends of a lane that is suspended", async () => {
     const entry = await start();
     slowWire(world, entry, EVERY_MS);
     const before = begun();

@@ -75,7 +75,7 @@ describe("an alert about resubmissions", () => {
     expect(said(events)).toEqual([]);
   });
 
-  it("is raised if they are most of what is sent, and resolved later", async () => {
+  it("is raised if they are most of the node's sends, and resolved later", async () => {
     const { clock, events, look, repeat } = quietWatch();
     repeat(submission(true), 10);
     repeat(submission(false), 50);
@@ -138,7 +138,7 @@ describe("the alerts of a node", () => {
   const ofCode = ({ events }: WorldNode, code: string): Said => said(events).filter(([name]) => name === code);
 
   // protects [Signals] src/application/standing-alerts.ts
-  it("report a chain without a responding endpoint as CRITICAL, once, and resolve it when one responds", async () => {
+  it("report a chain without a responding endpoint as CRITICAL, once, until an endpoint responds", async () => {
     const node = await start();
     await world.clock.advance(1_000);
     const heal = node.faults.inject({ kind: "unavailable" });
@@ -188,7 +188,7 @@ describe("the alerts of a node", () => {
     expect(ofCode(node, "CHAIN_STALLED")).toEqual([["CHAIN_STALLED", "ERROR"]]);
   });
 
-  it("about an old lowest open transaction and a deep queue are resolved when the lane's transactions are mined", async () => {
+  it("are resolved, for an old transaction or a deep queue, when the lane's transactions are mined", async () => {
     const node = await start({ settings: { alertHeadAgeMs: 5_000, alertOldestAgeMs: 5_000, alertPendingDepth: 1 } });
     world.holdBlocks();
     await world.settle(Promise.all([1, 2].map(() => node.node.api.create(transfer()))));

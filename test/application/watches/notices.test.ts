@@ -74,7 +74,7 @@ describe("a notice that another program used a signer's key", () => {
     expect(await notices(entry)).toMatchObject([{ times: 2, evidence: [{ nonce: 1, through: 2, txHash: null }] }]);
   });
 
-  it("is acknowledged once per idempotency key, with a reason, and not with an outdated count", async () => {
+  it("is acknowledged once per idempotency key, with a reason and the current number of uses", async () => {
     const entry = await start();
     await world.settle(entry.node.api.create(transfer()));
     await world.allSettled(1);

@@ -52,7 +52,7 @@ describe("queued allocations of one lane", () => {
     expect(merged.map(({ weight }) => weight)).toEqual([3, 1, 3]);
   });
 
-  it("are not copied if there is only one", () => {
+  it("are passed on without a copy if there is only one", () => {
     const only = entry(allocation(1, "a"));
     expect(mergeAllocations([only])[0]).toBe(only);
   });
@@ -130,7 +130,7 @@ describe("a write that must be split after a failure", () => {
     expect(whole.answer).toEqual({ outcome: null, error: "poison" });
   });
 
-  it("is fenced if its lane was lost before any nonce was allocated", () => {
+  it("is reported as fenced if its lane was lost before any nonce was allocated", () => {
     const whole = entry(allocation(1, "a", "b"));
     const [a, b] = splitEntry(whole);
     a?.reject(new Error("poison"));
@@ -138,7 +138,7 @@ describe("a write that must be split after a failure", () => {
     expect(whole.answer.outcome).toEqual({ status: "fenced" });
   });
 
-  it("has an unknown outcome if its lane was lost after a nonce was allocated: no retry elsewhere", () => {
+  it("has an unknown outcome if its lane was lost after a nonce was allocated", () => {
     const whole = entry(allocation(1, "a", "b"));
     const [a, b] = splitEntry(whole);
     a?.resolve(allocated(5));
@@ -146,7 +146,7 @@ describe("a write that must be split after a failure", () => {
     expect(whole.answer).toMatchObject({ outcome: null, error: { name: "OutcomeUnknown" } });
   });
 
-  it("is fenced if it contains state transitions and its lane was lost midway", () => {
+  it("is reported as fenced if it contains state transitions and its lane was lost midway", () => {
     const whole = entry(moves(1, "a", "b"));
     const [a, b] = splitEntry(whole);
     a?.resolve({ status: "applied", items: ["applied"] });
@@ -155,7 +155,7 @@ describe("a write that must be split after a failure", () => {
   });
 });
 
-describe("the weight of a queued write", () => {
+describe("the queue entry of a write", () => {
   it.each<[string, LaneWrite, number, boolean]>([
     ["an allocation", allocation(1, "a", "b"), 2, false],
     ["moves", moves(1, "a", "b", "c"), 3, false],
@@ -171,7 +171,7 @@ describe("the weight of a queued write", () => {
       false,
     ],
   ])(
-    "follows from its rows for %s, and the queue entry says whether the write completes a transaction",
+    "has the write's estimated number of rows, and whether it completes a transaction: %s",
     (_, write, weight, completes) => {
       expect(entry(write)).toMatchObject({ weight, completes });
     },

@@ -104,7 +104,7 @@ describe("a write that the database refuses", () => {
   });
 
   // protects [Many lanes] src/application/writer/batch.ts
-  it("makes the outcome of its allocation unknown if the allocation is fenced later, even if earlier items only await approval", async () => {
+  it("has an unknown outcome if it is an allocation that was partly committed and then fenced", async () => {
     const waits = { result: "awaiting", rule: "signer.requireApproval", createdAt: new Date(0) } as const;
     const answer = (write: LaneWrite): WriteOutcome =>
       idsOf(write).includes("a") ? { status: "allocated", items: [waits], cursor: 0 } : { status: "fenced" };
@@ -131,7 +131,7 @@ describe("a write that the database refuses", () => {
     ["moves", moves(1, "unread"), ["b"]],
   ] as const)(
     // protects [Many lanes] src/application/writer/committer.ts, src/adapters/postgres/session/errors.ts
-    "fails alone if the ledger was not loaded for %s, and no request is called unstorable",
+    "fails alone, with NotLoaded, if the ledger was not loaded for %s",
     async (_, write, expected) => {
       const lacks = (ids: readonly string[]) => {
         if (ids.includes("unread")) throw new NotLoaded("transaction unread");
@@ -143,7 +143,7 @@ describe("a write that the database refuses", () => {
     },
   );
 
-  it("leaves all other writes of its batch committed once, in order, each with its own result, wherever it is in the batch", async () => {
+  it("leaves all other writes of its batch committed once and in order, wherever it is in the batch", async () => {
     const batches = fc.array(
       fc.record({
         lane: fc.integer({ min: 1, max: 4 }),

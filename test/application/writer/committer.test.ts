@@ -55,7 +55,7 @@ function watch<T>(promise: Promise<T>): { state: "open" | "done" | "failed"; err
 
 describe("creates in the committer", () => {
   // protects [Short of time] src/application/writer/turn.ts, src/application/writer/committer.ts
-  it("do not wait for the two database transactions of state transitions in flight", async () => {
+  it("do not wait while two database transactions with state transitions are in flight", async () => {
     const { committer, store, clock } = bench({ shards: 4_096 });
     for (const n of [1, 2]) {
       void committer.write(moves(n, `m${n}`));
@@ -71,7 +71,7 @@ describe("creates in the committer", () => {
   });
 
   // protects [Short of time] src/application/writer/batch.ts
-  it("get their results first; state transitions get theirs in portions, and the lane is idle after the last", async () => {
+  it("get their results before state transitions, whose results are returned in portions", async () => {
     const { committer, store, clock } = bench({ batchSize: 100, shards: 4_096 });
     const turn: string[] = [];
     const note = (name: string) => () => void turn.push(name);
@@ -264,7 +264,7 @@ describe("a commit of queued writes", () => {
     expect(store.call(1).writes.map(idsOf)).toEqual([["b", "c"]]);
   });
 
-  it("starts before the callers of the previous one get their results", async () => {
+  it("starts before the callers of the previous commit get their results", async () => {
     const { committer, store, clock } = bench();
     const callsWhenDone: number[] = [];
     void committer.write(moves(1, "a")).then(() => callsWhenDone.push(store.calls.length));
@@ -287,7 +287,7 @@ describe("a commit of queued writes", () => {
     expect(store.call(2).writes.map(idsOf)).toEqual([["f"]]);
   });
 
-  it("weighs writes such as intake results by the number of their rows", async () => {
+  it("counts writes such as intake results by their number of rows", async () => {
     const { committer, store, clock } = bench({ batchSize: 3 });
     const results = ["x", "y", "z"].map((of, intakeId) => ({ intakeId, result: "alias" as const, of }));
     void committer.write({ kind: "settleIntake", fence: fence(1), results });
@@ -312,7 +312,7 @@ describe("database transactions in flight", () => {
     expect(store.mostInFlight).toBe(2);
   });
 
-  it("include only one that contains completions; other writes overtake the completions that wait", async () => {
+  it("include at most one with completions, and other writes overtake the completions that wait", async () => {
     const { committer, store, clock } = bench({ batchSize: 1 });
     void committer.write(completion(1, "a"));
     void committer.write(completion(2, "b"));
@@ -327,7 +327,7 @@ describe("database transactions in flight", () => {
     expect(store.call(2).writes.map(idsOf)).toEqual([["b"]]);
   });
 
-  it("treat a refused intake row as a completion, but not an intake row that repeats a known request", async () => {
+  it("count a refused intake row as a completion, but not an intake row that repeats a known request", async () => {
     const { committer, store, clock } = bench({ batchSize: 1 });
     const refused = { intakeId: 1, result: "refused", event: "refuse", reason: "no" } as const;
     void committer.write(completion(1, "a"));
@@ -528,7 +528,7 @@ describe("a batch whose commit fails", () => {
     expect(write.error).toBe(error);
   });
 
-  it("does not block its shard: the next write of the lane is committed", async () => {
+  it("does not block its lane, whose next write is committed", async () => {
     const { committer, store, clock } = bench();
     void committer.write(moves(1, "a")).catch(() => undefined);
     await clock.advance(5);

@@ -49,11 +49,11 @@ describe("a database transaction of the writer", () => {
   });
 });
 
-describe("creates of many lanes", () => {
+describe("creates in the writer's queue", () => {
   const many = ids("c", 8).map((id, at) => allocation(at + 1, id));
 
   // protects [Short of time] src/application/writer/turn.ts, src/application/writer/committer.ts
-  it("get a database transaction of their own, beside one with state transitions", () => {
+  it("get a database transaction of their own if they are of many lanes, beside one with state transitions", () => {
     const turns = new Turns(100);
     const queue = [moves(1, "m"), ...many, moves(9, "n")].map(entry);
     const first = turns.next(queue, FREE);
@@ -68,7 +68,7 @@ describe("creates of many lanes", () => {
     expect(second.left.flatMap(({ write }) => idsOf(write))).toEqual(["m", "later"]);
   });
 
-  it("share the database transaction of all other writes if the lanes are few", () => {
+  it("share the database transaction of all other writes if they are of few lanes", () => {
     const queue = [moves(1, "m"), ...many.slice(0, 7)].map(entry);
     const { cargo, taken } = new Turns(100).next(queue, FREE);
     expect(cargo).toBe("all");
@@ -96,21 +96,21 @@ describe("creates of many lanes", () => {
   const late = (write: LaneWrite): Entry => ({ ...entry(write), passedBy: 3 });
 
   // protects [Short of time] src/application/writer/turn.ts
-  it("do not wait for a state transition that they overtook, if it must wait for a suspension queued behind them", () => {
+  it("do not wait for an overtaken state transition that itself waits for a suspension", () => {
     const queue = [...many.map(entry), entry(suspension(1)), late(moves(1, "m"))];
     const { taken } = new Turns(100).next(queue, FREE);
     expect(taken.flatMap(({ write }) => idsOf(write))).toEqual(ids("c", 8));
   });
 
   // protects [Short of time] src/application/writer/turn.ts
-  it("do not wait for a completion that they overtook while another transaction holds the feed's counter", () => {
+  it("do not wait for an overtaken completion that itself waits for another database transaction", () => {
     const queue = [late(completion(1, "m")), ...[...many, allocation(9, "c8")].map(entry)];
     const { taken } = new Turns(100).next(queue, { ...FREE, completing: true });
     expect(taken.flatMap(({ write }) => idsOf(write))).toEqual(ids("c", 9));
   });
 
   // protects [Short of time] src/application/writer/turn.ts
-  it("wait in a full queue for a state transition that they overtook three times, even if that transition exceeds its share", () => {
+  it("wait for a state transition that they overtook three times, even if the queue is full of creates", () => {
     const turns = new Turns(20);
     const creates = ids("p", 40).map((id) => entry(allocation(1, id)));
     const first = late(moves(1, "m0"));
@@ -127,7 +127,7 @@ describe("creates of many lanes", () => {
     expect(first.taken.flatMap(({ write }) => idsOf(write))).toEqual(ids("c", 8));
   });
 
-  it("are committed alone, even from few lanes, if only creates may start", () => {
+  it("are committed without other writes if only creates may start", () => {
     const queue = [moves(1, "m"), allocation(2, "a")].map(entry);
     const { taken, left } = new Turns(100).next(queue, { ...FREE, onlyCreates: true });
     expect(taken.flatMap(({ write }) => idsOf(write))).toEqual(["a"]);
@@ -170,7 +170,7 @@ describe("the writer, with a queue full of creates,", () => {
     expect(read(second.taken).filter((kind) => kind.startsWith("transition")).length).toBe(15);
   });
 
-  it("makes a transition larger than its share wait, and then deducts the excess from later shares", () => {
+  it("makes a large transition wait, and deducts its excess from later shares of the transitions", () => {
     const turns = new Turns(12);
     const press = (left: readonly Entry[]) => turns.next([...left, entry(allocation(1, ...ids("a", 16)))], FREE);
     const taken: number[] = [];
@@ -201,7 +201,7 @@ describe("the writer, with a queue full of creates,", () => {
     expect(new Turns(10).next(queue, FREE).left).toEqual([]);
   });
 
-  it("commits a suspension without waiting for a share, and lets no write overtake it", () => {
+  it("does not delay a suspension, and lets no write overtake it", () => {
     const queue = [moves(1, "m"), suspension(1), allocation(1, ...ids("a", 12))].map(entry);
     expect(read(new Turns(10).next(queue, FREE).taken)).toEqual(["transition 1", "suspend 1", "allocate 12"]);
     const held = new Turns(2).next([moves(1, "m", "n", "o"), suspension(1), allocation(1, "a")].map(entry), FREE);

@@ -214,7 +214,7 @@ describe("the write that ends the monitoring of blocks for reorgs", () => {
   });
 
   // protects [Reads] src/adapters/postgres/commit/commit.ts, src/application/writer/waiting-room.ts, src/application/stages/6-finality/finality.ts
-  it("is made lane by lane, and a repeated request does not lose its lane's place in the order", async () => {
+  it("is made lane by lane, and a lane keeps its place in the order if its request is repeated", async () => {
     const { clock, store, committer } = bench();
     for (const n of [1, 2, 3]) void committer.write(ending(n, n));
     await clock.advance(ENDINGS_WAIT_MS);

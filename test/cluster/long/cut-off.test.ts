@@ -35,7 +35,7 @@ async function untilOwnedBy(cluster: Cluster, node: ClusterNode): Promise<void> 
 }
 
 describe("a node that is cut off from the database only", () => {
-  it("starts none of the sends that it has claimed, although its lease is valid; another node sends those transactions", async ({
+  it("starts no send that it has claimed, although its lease is valid; another node sends the transactions", async ({
     cluster,
   }) => {
     const node = await cluster.start({ variables: VARIABLES });
@@ -82,9 +82,7 @@ async function sendHeld(
 }
 
 describe("a node that is cut off from the chain only", () => {
-  it("loses its lanes to a connected node, which keeps them if it is cut off too; after reconnecting, both share the lanes", async ({
-    cluster,
-  }) => {
+  it("loses its lanes to a connected node, and gets its share of them back after reconnecting", async ({ cluster }) => {
     const [node, other] = (await cluster.startAll(2, { variables: VARIABLES })) as [ClusterNode, ClusterNode];
     await cluster.untilSpread([node, other], FEW.length);
     const caller = new PersistentCaller(() => other.client);

@@ -89,7 +89,7 @@ describe("a failover to a synchronous standby", () => {
 describe("a failover to an asynchronous standby", () => {
   it.scoped({ synchronous: false });
 
-  it("stops the lanes, if the standby lacks commits, until an operator resumes them; no nonce that the network knows is reused", async ({
+  it("stops the lanes until an operator resumes them, if the standby lacks commits, and no sent nonce is reused", async ({
     postgres,
     database,
     simulated,

@@ -150,7 +150,7 @@ async function forwards(nodes: readonly NodeProcess[]): Promise<Readonly<Record<
   return sum;
 }
 
-describe("under load and without a retry", () => {
+describe("under load, without retries by the clients,", () => {
   it("a node that receives SIGTERM hands over its lanes: no request fails, and none waits 250 ms longer than before", async ({
     simulated,
     nodes,

@@ -43,7 +43,7 @@ function holdMining({ chain: { chain } }: Cluster): () => void {
   return () => chain.setBaseFee(10n ** 9n);
 }
 
-describe("two nodes on one signer", () => {
+describe("with two nodes for one signer,", () => {
   it("the node that does not own the signer's lane accepts no create, and names the owner", async ({ cluster }) => {
     const { owner, other } = await startPair(cluster, { FENCEPOST_MODE: "basic" });
     const refused = await fetch(`${other.url}/api/v1/tx`, {

@@ -69,10 +69,7 @@ function starve(): () => void {
 }
 
 describe("no live node is declared dead", () => {
-  it("although PostgreSQL is restarted repeatedly while three nodes run, which ends their sessions", async ({
-    cluster,
-    postgres,
-  }) => {
+  it("although repeated restarts of PostgreSQL end the nodes' sessions", async ({ cluster, postgres }) => {
     const nodes = await cluster.startAll(3, { variables: VARIABLES });
     await cluster.untilSpread(nodes);
     const load = startLoad({ caller: inTurn(nodes), request: createAnywhere, workers: 2, batch: 5 });

@@ -175,7 +175,7 @@ function depthTests(start: Start): void {
   };
 
   // protects [False receipts] src/adapters/evm/reads/agree.ts, src/application/stages/6-finality/finality.ts
-  it("receipts are `behind` while only the first endpoint has the required number of blocks above theirs", async () => {
+  it("receipts are `behind` while only the first endpoint has the required number of blocks above their block", async () => {
     const harness = await start();
     const { chain, block, asked, mine } = harness;
     const settle = async (depth: number) => kinds(await chain.settleReceipts(block, asked, depth));

@@ -248,7 +248,7 @@ export function allocationContract(context: LaneStoreContext): void {
   });
 
   // protects [Keys of the node, other chains, comparison] src/application/detours/reconcile.ts, src/domain/ledger/standing.ts
-  it("an alignment only raises the lane's next nonce, and gives a new lane its first one", async () => {
+  it("an alignment with the chain only raises the lane's next nonce, and gives a new lane its first nonce", async () => {
     const fence = await hold();
     const align = (floor: number) => commitOne(context.store, { kind: "align", fence, floor });
     expect(await align(4)).toEqual({ status: "aligned", cursor: 4 });

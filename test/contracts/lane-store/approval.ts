@@ -100,7 +100,7 @@ export function approvalContract(context: LaneStoreContext): void {
     }));
 
   // protects [Attacks] src/adapters/postgres/statements/intake.ts, src/adapters/postgres/commit/load.ts
-  it("a repeated request returns the waiting transaction, and one with another payload is reported as reuse", () =>
+  it("a repeated request returns the waiting transaction, and is reported as reuse if its payload differs", () =>
     above100(async (store, fence) => {
       const first = moving(fence.lane, 500n, "again");
       const results = await allocate(store, fence, [first, moving(fence.lane, 500n, "again")]);
@@ -249,7 +249,7 @@ export function approvalContract(context: LaneStoreContext): void {
     }));
 
   // protects [Attacks] src/domain/ledger/allocate.ts, src/domain/policy/policy.ts
-  it("an intent from the intake table awaits approval too, and its repeat is a duplicate of it", () =>
+  it("an intent from the intake table can await approval too, and a repeat of its request is a duplicate", () =>
     above100(async (store, fence) => {
       const [first, repeat] = [moving(fence.lane, 500n, "in"), moving(fence.lane, 500n, "in")];
       await context.subject.intake(first, repeat);

@@ -140,7 +140,7 @@ export function batchContract(context: LaneStoreContext): void {
     });
   });
 
-  it("a commit returns, for each lane still owned, its changes in order with the stored times", async () => {
+  it("a commit returns, for each lane still owned, the lane's changes in order with the stored times", async () => {
     const [fence, lost] = [await holdLane(context.store), await holdLane(context.store)];
     await context.store.releaseLane(lost);
     const [plain, first, second] = [anIntent(fence.lane), anIntent(fence.lane), anIntent(fence.lane)];

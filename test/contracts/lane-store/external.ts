@@ -99,13 +99,13 @@ export function externalContract(context: LaneStoreContext): void {
     ).rejects.toThrow(BatchRefused);
   });
 
-  it("a loaded lane has the next nonce that it had when the epoch began", async () => {
+  it("loading a lane also returns the next nonce that the lane had when the epoch began", async () => {
     const fence = await holdLane(context.store);
     await allocate(context.store, fence, [anIntent(fence.lane), anIntent(fence.lane)]);
     expect((await context.store.loadLane(fence))?.epochFloor).toBe(0);
   });
 
-  it("the genesis hash of a chain is stored once", async () => {
+  it("the genesis hash of a chain is stored once and never replaced", async () => {
     const fence = await holdLane(context.store, aLane(900_001));
     const other = await holdLane(context.store, aLane(900_001));
     const elsewhere = await holdLane(context.store, aLane(900_002));

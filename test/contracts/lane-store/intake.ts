@@ -152,7 +152,7 @@ export function intakeContract(context: LaneStoreContext): void {
     expect(await commitOne(context.store, { kind: "settleIntake", fence, results })).toEqual({ status: "done" });
   });
 
-  it("a refused intent has no nonce; it gets a reason, both history entries, and one completion that is counted once", async () => {
+  it("a refused intent ends without a nonce, with a reason, both history entries, and one completion", async () => {
     const fence = await holdLane(context.store);
     const intent = anIntent(fence.lane, {
       requestId: "bad",

@@ -86,7 +86,7 @@ export function leftIntentsContract(context: LaneStoreContext): void {
   });
 
   // protects [Replicas that embed the library] src/domain/ledger/settle-intake.ts
-  it("an intent that was accepted before its refusal becomes FAILED_FINAL, unless the refusal is for unanswered intents only", async () => {
+  it("an intent that is refused after it was accepted becomes FAILED_FINAL, unless the refusal is for unanswered intents only", async () => {
     const fence = await holdLane(context.store);
     const [fails, waits] = [anIntent(fence.lane), anIntent(fence.lane)];
     await context.subject.older.leave(fails, waits);

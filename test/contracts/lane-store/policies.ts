@@ -97,7 +97,7 @@ export function policiesContract(context: LaneStoreContext): void {
       expect((await useOf(store, fence)).hour.cost).toBe(21_000n * 100n * GWEI);
     }));
 
-  it("a first signed attempt that costs more than was charged before is refused if the limit does not allow it", () =>
+  it("a first attempt that costs more than was charged at allocation is refused above the limit", () =>
     limited({ maxCost: { perTransaction: "100" } }, async (store, fence) => {
       const intent = spending(fence, 10n, 50n);
       await allocate(store, fence, [intent]);
@@ -221,7 +221,7 @@ export function policiesContract(context: LaneStoreContext): void {
   });
 
   // protects [Reservations] src/domain/policy/policy.ts, src/adapters/postgres/commit/commands.ts, src/application/detours/reprice.ts, src/application/detours/change-payload.ts
-  it("a placeholder counts for the API key that reserved the nonce, even above that key's limit, and lifts no limit for other keys", async () => {
+  it("a placeholder counts as usage of the API key that reserved the nonce, even above that key's limit", async () => {
     const store = await context.subject.connect(policiesOf({ keys: { "*": { maxCost: { perDay: "100" } } } }));
     const fence = await holdLane(store, aLane(79));
     const create = (gasCost: bigint) => {

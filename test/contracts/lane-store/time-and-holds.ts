@@ -84,7 +84,7 @@ export function timeAndHoldsContract(context: LaneStoreContext): void {
       expect(await context.store.loadExpiring(fence.lane, 10)).toEqual([]);
     });
 
-    it("ends an unsigned transaction, frees its nonce, and writes a completion", async () => {
+    it("ends an unsigned transaction when it passes, frees its nonce, and writes a completion", async () => {
       const fence = await lane();
       const over = await overdue(fence);
       const { lastSeq } = await context.store.feed(0, 1);
@@ -122,7 +122,7 @@ export function timeAndHoldsContract(context: LaneStoreContext): void {
         },
       ],
       // protects [Holes] src/domain/ledger/may-move.ts
-    ])("frees no nonce below one that %s, since that would leave a hole", async (_, stays) => {
+    ])("does not free a nonce below one that %s, since that would leave a hole", async (_, stays) => {
       const fence = await lane();
       const over = await overdue(fence);
       await stays(fence);
@@ -132,7 +132,7 @@ export function timeAndHoldsContract(context: LaneStoreContext): void {
     });
 
     // protects [Holes] src/domain/ledger/may-move.ts
-    it("frees no nonce below one that a caller names in the same commit", async () => {
+    it("does not free a nonce below one that a caller names in the same commit", async () => {
       const fence = await lane();
       const over = await overdue(fence);
       const named = { intent: { ...anIntent(fence.lane), exactNonce: 1 } };
@@ -192,7 +192,7 @@ export function timeAndHoldsContract(context: LaneStoreContext): void {
       expect((await context.store.loadExpiring(fence.lane, 10)).map(({ txId }) => txId)).toEqual([early.txId]);
     });
 
-    it("ends an intake row, which no later event can change", async () => {
+    it("ends an intake row when it passes, and no later event can change the row", async () => {
       const fence = await lane();
       const [late, early] = [await timed(fence, -1), await timed(fence, HOUR_MS)];
       await context.subject.intake(late, early);
@@ -280,7 +280,7 @@ export function timeAndHoldsContract(context: LaneStoreContext): void {
     });
 
     // protects [Times and holds] src/domain/ledger/allocate.ts, src/domain/ledger/settle-intake.ts
-    it("keeps an intake row from getting a nonce and from expiring, is in the history, and permits a cancellation", async () => {
+    it("keeps an intake row from getting a nonce and from expiring, but permits its cancellation", async () => {
       const fence = await lane();
       const [intent, other] = [await timed(fence, -1), anIntent(fence.lane)];
       await context.subject.intake(intent, other);

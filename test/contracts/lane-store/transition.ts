@@ -220,7 +220,7 @@ export function transitionContract(context: LaneStoreContext): void {
     ]);
   });
 
-  it("the last error is kept, replaced or cleared", async () => {
+  it("a transition keeps, replaces or clears the last error", async () => {
     const { fence, txId } = await signed();
     const fail = (lastError?: string | null) =>
       apply(context.store, fence, [
@@ -233,7 +233,7 @@ export function transitionContract(context: LaneStoreContext): void {
     expect(await record(txId)).toMatchObject({ lastError: null });
   });
 
-  it("a receipt is withdrawn and another one is stored", async () => {
+  it("a receipt can be withdrawn, and another receipt stored in its place", async () => {
     const fence = await holdLane(context.store);
     const { intent, attempt } = await mine(context.store, fence);
     await apply(context.store, fence, [step(intent.txId, AT.mined, "withdraw", { receipt: null, reason: "reorg" })]);

@@ -41,7 +41,7 @@ export function killsContract(context: LeaseStoreContext): void {
     expect(await find(kill, [kill.killId])).toMatchObject({ ended: true });
   });
 
-  it("a request to end the kills of one signer ends all of them, even one never stored, and no kill of another signer", async () => {
+  it("a request to end the kills of one signer ends all of them, even a kill that was never stored", async () => {
     const signer = uniqueAddress();
     const [one, two, unkept] = [aKill({ signer }), aKill({ signer }), aKill({ signer })];
     const others = [aKill(), aKill({ signer: null })];

@@ -11,7 +11,7 @@ it("a block buffer returns its items in order, once", () => {
   expect(buffer.drain()).toEqual({ items: [], gapPotential: false });
 });
 
-it("a full block buffer drops the oldest items, reports that once, and starts again", () => {
+it("a full block buffer drops its oldest items, and reports a gap at the next drain only", () => {
   const buffer = new BlockBuffer<number>(2);
   for (const item of [1, 2, 3, 4]) buffer.push(item);
   expect(buffer.drain()).toEqual({ items: [3, 4], gapPotential: true });
@@ -19,7 +19,7 @@ it("a full block buffer drops the oldest items, reports that once, and starts ag
   expect(buffer.drain()).toEqual({ items: [5], gapPotential: false });
 });
 
-it("a block buffer reports a gap that was marked, with or without items", () => {
+it("a block buffer reports a gap that was marked, whether or not it has items", () => {
   const buffer = new BlockBuffer<number>(2);
   buffer.markGap();
   expect(buffer.drain()).toEqual({ items: [], gapPotential: true });
@@ -28,7 +28,7 @@ it("a block buffer reports a gap that was marked, with or without items", () => 
   expect(buffer.drain()).toEqual({ items: [1], gapPotential: true });
 });
 
-it("a block buffer does not change items that it has returned", () => {
+it("a block buffer does not change a list of items that it has returned", () => {
   const buffer = new BlockBuffer<number>(5);
   buffer.push(1);
   const { items } = buffer.drain();
@@ -39,7 +39,7 @@ it("a block buffer does not change items that it has returned", () => {
 
 type Step = { readonly push: number } | "drain" | "markGap";
 
-it("a block buffer equals a plain list of the last items since its last drain, and reports a gap exactly if some are missing", () => {
+it("a block buffer returns the last items since its previous drain, and reports a gap exactly if some are missing", () => {
   const steps = fc.array(
     fc.oneof(
       { weight: 6, arbitrary: fc.record({ push: fc.integer() }) },

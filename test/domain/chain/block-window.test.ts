@@ -30,7 +30,7 @@ describe("a block window", () => {
     expect(() => BlockWindow.of(THREE).extend(blocks, 10)).toThrow("do not form one chain");
   });
 
-  it("returns the hashes of its blocks, and none for other heights", () => {
+  it("returns the hash of each of its blocks, and null for other heights", () => {
     const window = BlockWindow.of(THREE);
     expect([9, 10, 11, 12, 13].map((number) => window.hashAt(number))).toEqual([
       null,
@@ -45,7 +45,7 @@ describe("a block window", () => {
     expect(window.above(12)).toEqual([]);
   });
 
-  it("keeps only numbers and hashes of its blocks", () => {
+  it("keeps only the number, hash and parent hash of each block", () => {
     const heavy = { ...block(1, 1, 0), transactionHashes: Array(1_000).fill("0x") };
     expect(Object.keys(BlockWindow.of([heavy]).tip ?? {})).toEqual(["number", "hash", "parentHash"]);
   });
@@ -65,7 +65,7 @@ describe("a block window", () => {
     expect(change?.window.hashAt(12)).toBeNull();
   });
 
-  it("finds no fork point below its oldest block, and no parent above its tip", () => {
+  it("cannot be extended by blocks that fork below its oldest block or whose parent it does not contain", () => {
     const window = BlockWindow.of(THREE);
     expect(window.extend([block(10, 9, 0)], 10)).toBeNull();
     expect(window.extend([block(14, 9, 8)], 10)).toBeNull();

@@ -28,7 +28,7 @@ describe("the stored list of confirming blocks", () => {
     });
   });
 
-  it("is extended by blocks that it does not overlap, below or above", () => {
+  it("is extended by observed blocks below or above the stored ones", () => {
     expect(reviseConfirmations(list([5, 5]), list([3, 3], [4, 4], [5, 5]))).toEqual({
       kind: "extend",
       blocks: list([3, 3], [4, 4]),
@@ -57,8 +57,8 @@ function apply(stored: readonly Confirmation[], change: ConfirmationChange): rea
   return [...kept, ...change.blocks].sort((a, b) => a.number - b.number);
 }
 
-describe("the stored list of confirming blocks of any chain", () => {
-  it("equals the chain after every fork, and is replaced in part exactly if the fork changed stored blocks", () => {
+describe("the stored list of confirming blocks, after any forks,", () => {
+  it("equals the chain, and is replaced in part exactly if a fork changed stored blocks", () => {
     fc.assert(
       fc.property(forks, (steps) => {
         const chain = new NaiveChain(10);
@@ -76,7 +76,7 @@ describe("the stored list of confirming blocks of any chain", () => {
     );
   });
 
-  it("does not change when an update is repeated, as after a commit with unknown result", () => {
+  it("does not change if an update is repeated after a commit with unknown result", () => {
     fc.assert(
       fc.property(forks, fc.nat(5), (steps, missed) => {
         const chain = new NaiveChain(0, 5);

@@ -44,7 +44,7 @@ describe("the verdict on an endpoint's claim of 43 mined transactions, while rea
 });
 
 describe("a signer's transaction count", () => {
-  it("is accepted as reached if more than half of the endpoints report at least that count, even if they lag", () => {
+  it("is accepted as reached if more than half of the endpoints report at least that count, even if some lag", () => {
     expect(countReached([says(5), behind(4), silent])).toBe(4);
     expect(countReached([says(5), silent])).toBe(0);
   });

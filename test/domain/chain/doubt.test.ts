@@ -15,11 +15,11 @@ describe("evidence that an endpoint no longer serves the lane's chain", () => {
     [["evidence", "evidence", "nothing"], true],
     [["evidence", "evidence", "nothing", "nothing"], false],
     [["evidence", "evidence", "nothing", "evidence", "nothing"], true],
-  ])("stops the lane, or does not, after checks with the results %j: %s", (sights, stopped) => {
+  ])("stops the lane after checks with the results %j: %s", (sights, stopped) => {
     expect(having(...sights).stopped).toBe(stopped);
   });
 
-  it("is the constant NO_DOUBT as long as none was found", () => {
+  it("is reset to NO_DOUBT once checks find nothing wrong", () => {
     expect(having("nothing")).toBe(NO_DOUBT);
     expect(having("evidence", "nothing")).toBe(NO_DOUBT);
     expect(having("evidence", "evidence", "nothing", "nothing")).toBe(NO_DOUBT);

@@ -57,13 +57,13 @@ describe.each(["safe", "finalized"] as const)("finality by the block tag %s", (f
   });
 });
 
-describe("the block depth that every endpoint must have reached", () => {
+describe("the block depth that every endpoint must have reached for finality", () => {
   it.each([
     ["confirmations", 20, 20],
     ["confirmations", 0, 0],
     ["safe", 20, 0],
     ["finalized", 20, 0],
-  ] as const)("(finality rule %s, %i confirmations) is %i blocks", (finality, confirmations, depth) => {
+  ] as const)("with the rule %s and %i confirmations is %i blocks", (finality, confirmations, depth) => {
     expect(depthNeeded({ finality, confirmations })).toBe(depth);
   });
 });
@@ -79,18 +79,18 @@ describe("the watch for reorgs after a final outcome", () => {
     expect(watchDepth(confirmations)).toBe(depth);
   });
 
-  it("ends at its depth or at the `finalized` block, whichever is higher", () => {
+  it("ends once the block is deep enough or is covered by the `finalized` tag, whichever comes first", () => {
     expect(watchedThrough(20, view(100))).toBe(36);
     expect(watchedThrough(20, view(100, 90, 90))).toBe(90);
     expect(watchedThrough(20, view(1_000, 90, 90))).toBe(936);
   });
 
-  it("cannot end on a chain with fewer blocks than the watch's depth", () => {
+  it("does not end while the chain is shorter than the watch's depth", () => {
     expect(watchedThrough(20, view(10))).toBe(-1);
     expect(watchedThrough(20, view(-1))).toBe(-1);
   });
 
-  it("never ends before the block is final by confirmations", () => {
+  it("never ends before the block has its required confirmations", () => {
     fc.assert(
       fc.property(fc.nat(500), fc.nat(2_000), fc.nat(2_000), (confirmations, block, head) => {
         if (block > watchedThrough(confirmations, view(head))) return;

@@ -29,7 +29,7 @@ describe("the stable block stream", () => {
     for (const block of lost.added) expect(stable).not.toContainEqual(block);
   });
 
-  it("retracts nothing: it reports a reorg below an emitted block, and continues with the next height", () => {
+  it("reports a reorg below an emitted block, retracts nothing, and continues with the next height", () => {
     const chain = new NaiveChain(0);
     const stream = new StableStream<BlockRef>(1);
     stream.apply({ added: chain.blocks, removed: [] });

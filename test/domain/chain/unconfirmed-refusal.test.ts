@@ -7,7 +7,7 @@ import {
 
 const SEEN = { firstBlock: 10 };
 
-describe("the refusal of a transaction that was accepted before", () => {
+describe("the refusal of a transaction that an endpoint accepted before", () => {
   it.each([
     [["refuses", "refuses"], 10, null, "confirmed"],
     [["refuses", "refuses", "refuses"], 10, null, "confirmed"],
@@ -22,13 +22,13 @@ describe("the refusal of a transaction that was accepted before", () => {
     [["accepts"], 11, SEEN, "agreement"],
     [[], 11, SEEN, "silent"],
   ] as const)(
-    "(endpoint answers %j at block %i, earlier refusal %j) gets the result %s",
+    "with endpoint answers %j at block %i and the earlier refusal %j gets the verdict %s",
     (words, block, seen, verdict) => {
       expect(judgeRefusal(words, block, seen)).toBe(verdict);
     },
   );
 
-  it("is rechecked at the next block, then less and less often, and keeps the block at which it first occurred", () => {
+  it("is rechecked at the next block, then less and less often, while it is unconfirmed", () => {
     const look = { txId: "a", reason: "why", waitsFor: "agreement", since: new Date(1) } as const;
     let seen: UnconfirmedRefusal | null = null;
     const apart: number[] = [];

@@ -26,7 +26,7 @@ const own = (overrides: Partial<OwnSession> = {}): OwnSession => ({
 
 describe("the session lock of a node", () => {
   // protects [Processes that end, and those that only seem to] src/domain/chain/witness.ts
-  it("counts as gone after two checks that do not find it, the second begun 300 ms after the first ended", () => {
+  it("counts as gone if two checks at least 300 ms apart do not find it", () => {
     const sighting = sighted(look("held", 0), look("gone", 500));
     expect(isGone(sighting, look("gone", 809))).toBe(false);
     expect(isGone(sighting, look("gone", 810))).toBe(true);
@@ -38,14 +38,14 @@ describe("the session lock of a node", () => {
     expect(isGone(sighted(look("held", 0), slow), slow)).toBe(false);
   });
 
-  it("does not count as gone if it is held again or no longer recorded", () => {
+  it("does not count as gone if the newest check finds it held or not recorded", () => {
     for (const lock of ["held", "none"] as const) {
       expect(isGone(sighted(look("gone", 0), look(lock, 500)), look(lock, 1_000))).toBe(false);
     }
   });
 
   // protects [Processes that end, and those that only seem to] src/domain/chain/witness.ts
-  it("counts as gone after a heartbeat of its node only if two new checks do not find it", () => {
+  it("counts as gone only after two checks since its node's last heartbeat do not find it", () => {
     const sighting = sighted(look("gone", 0, 1), look("gone", 500, 2));
     expect(isGone(sighting, look("gone", 700, 2))).toBe(false);
     expect(isGone(sighting, look("gone", 810, 2))).toBe(true);
@@ -60,18 +60,18 @@ describe("a node that checks other nodes' session locks", () => {
   });
 
   // protects [Processes that end, and those that only seem to] src/domain/chain/witness.ts
-  it("may declare a node dead whose lock it saw during its own session, once its session is two seconds old", () => {
+  it("may declare a node dead if it saw that node's lock in its own session of at least two seconds", () => {
     expect(mayJudge(own(), seen, 1_999)).toBe(false);
     expect(mayJudge(own(), seen, 2_000)).toBe(true);
   });
 
   // protects [Processes that end, and those that only seem to] src/domain/chain/witness.ts, src/application/lane/other-instances.ts
-  it("never declares a node dead whose lock it has not seen since its own session was lost", () => {
+  it("never declares a node dead if it lost its own session and has not seen that node's lock since", () => {
     expect(mayJudge(own(), sighted(look("gone", 0)), 1_000_000)).toBe(false);
   });
 
   // protects [Processes that end, and those that only seem to] src/domain/chain/witness.ts
-  it("may declare a node dead whose lock it never saw, if it has just started and the server has been up for over ten seconds", () => {
+  it("may declare a node dead whose lock it never saw, if it has just started and the database has been up for over ten seconds", () => {
     const gone = sighted(look("gone", 0));
     expect(mayJudge(own({ isFirst: true, serverUpMs: 10_001 }), gone, 0)).toBe(true);
     expect(mayJudge(own({ isFirst: true, serverUpMs: 9_000 }), gone, 1_000)).toBe(false);

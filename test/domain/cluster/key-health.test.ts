@@ -17,7 +17,7 @@ describe("a node's key that fails to sign", () => {
     expect(isAway(failedAt(times), times.at(-1) as number)).toBe(away);
   });
 
-  it("is marked as unreachable only by consecutive failures: a signature resets the count and removes the mark", () => {
+  it("is no longer marked as unreachable after a successful signature, which also resets the failure count", () => {
     expect(afterSignature(failedAt([0, 500]), 600, LEASE)).toBeUndefined();
     const signed = afterSignature(failedAt([0, 500, 1_000]), 1_100, LEASE) as KeyHealth;
     expect(isAway(signed, 1_100)).toBe(false);
@@ -31,7 +31,7 @@ describe("a node's key that fails to sign", () => {
     expect(isAway(failedAt([2_000, 3_000, 4_000, 11_000], signed), 11_000)).toBe(true);
   });
 
-  it("is tried again after ten leases without a failure, then after twice as many, up to 640", () => {
+  it("is tried again after ten leases, then after twice as many each time, up to 640 leases", () => {
     let health = failedAt([0, 500, 1_000]);
     let [nowMs, leases] = [1_000, 10];
     for (const _ of [1, 2, 3, 4, 5, 6, 7, 8, 9]) {

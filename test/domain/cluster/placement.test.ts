@@ -52,7 +52,7 @@ function loads(lanes: readonly Lane[], among: readonly Member[]): readonly numbe
 
 describe("the placement of lanes", () => {
   // protects [Signers] src/domain/cluster/key-health.ts, src/application/cluster/keys-away.ts, src/domain/cluster/placement.ts
-  it("gives a lane to a node whose key is marked as unreachable only if every node with that key marks it so", () => {
+  it("gives a lane to a node that cannot reach the lane's key only if no node with that key can reach it", () => {
     const lane = { chainId: 1, signer: signer(3) };
     const away = { keysAway: new Set([lane.signer]) };
     const names = (list: readonly Member[]) => rank(lane, list).map(({ nodeId }) => nodeId);
@@ -66,7 +66,7 @@ describe("the placement of lanes", () => {
     expect(names([member(first, away), member(second, { keysAway: null })])).toEqual([first, second]);
   });
 
-  it("gives every lane to a node that serves it, and to none if no node does", () => {
+  it("gives every lane to a node that serves it, or to no node if none serves it", () => {
     fc.assert(
       fc.property(members, (list) => {
         const lanes = servedLanes(list);
@@ -138,7 +138,7 @@ describe("the placement of lanes", () => {
     expect(loads(lanes, embedded).every((load) => load === 50)).toBe(true);
   });
 
-  it("is even also if one node has all keys and another only some: lanes with one candidate are placed first", () => {
+  it("is even if one node has all keys and another only some, because lanes with one candidate are placed first", () => {
     const lanes = SIGNERS.map((each) => ({ chainId: 1, signer: each }));
     const some = (name: string, from: number, to: number) =>
       member(name, { signers: new Set(SIGNERS.slice(from, to)) });
@@ -157,7 +157,7 @@ describe("the placement of lanes", () => {
     expect(moved.length).toBeLessThanOrEqual(50);
   });
 
-  it("keeps the rank of a node that restarts", () => {
+  it("does not change if a node restarts", () => {
     const lanes = servedLanes([member("a")]);
     const before = place(lanes, [member("a"), member("b")]);
     const after = place(lanes, [member("a"), member("b", { instanceId: "another life" })]);

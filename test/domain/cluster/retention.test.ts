@@ -24,7 +24,7 @@ describe("retention deletes a transaction", () => {
   });
 
   // protects [Retention] src/domain/cluster/retention.ts
-  it("later than its completion, and never while the feed has an equally old completion", () => {
+  it("only once the feed has no completion that is as old or older", () => {
     const edge = moment.ageMs + BEHIND_ITS_COMPLETION_MS;
     expect(mayLeave({ ...old, updatedAt: ago(edge) }, moment)).toBe(false);
     expect(mayLeave({ ...old, updatedAt: ago(edge + 1) }, moment)).toBe(true);
@@ -50,7 +50,7 @@ describe("retention deletes a transaction", () => {
 describe("retention deletes completions", () => {
   const feed = fc.array(fc.integer({ min: 0, max: 20 }), { maxLength: 30 });
 
-  it("from the beginning of the feed up to the first completion that is too young, whatever the order of their times", () => {
+  it("from the start of the feed up to the first one that is too young, even if their times are not in order", () => {
     fc.assert(
       fc.property(feed, fc.integer({ min: 0, max: 20 }), (times, limit) => {
         const lowest = times.map((at, index) => ({ seq: index * 2 + 7, at: new Date(at) }));

@@ -11,12 +11,12 @@ function heldBackMs(...atMs: readonly number[]): number {
   return ms;
 }
 
-describe("the time without new lanes for a node that missed its lease", () => {
+describe("the time in which a node that missed its lease gets no new lanes", () => {
   it("is zero for a node that never missed its lease", () => {
     expect(standsBack(null, 0, LEASE)).toBe(false);
   });
 
-  it("is one lease at first, and ends exactly to the millisecond", () => {
+  it("is one lease after the first miss, exact to the millisecond", () => {
     const silences = afterSilence(null, 500, LEASE);
     expect(standsBack(silences, 500 + LEASE - 1, LEASE)).toBe(true);
     expect(standsBack(silences, 500 + LEASE, LEASE)).toBe(false);

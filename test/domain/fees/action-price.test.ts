@@ -72,14 +72,14 @@ describe("the price of a replacement requested without a price", () => {
     expect(actionPrice(input(legacy(100n)), limits)).toEqual({ verdict: "tooDear", least: 110n });
   });
 
-  it("is refused above the automatic limit if the market is lower, even if the request is repeated", () => {
+  it("is refused above the limit of automatic pricing if the market is lower, even if the request is repeated", () => {
     const limits = { relative: 400n, absolute: 10_000n };
     expect(actionPrice(input(dynamic(400n, 5n)), limits)).toEqual({ verdict: "tooDear", least: 440n });
     expect(offered(input(dynamic(360n, 5n)), limits)).toEqual(dynamic(396n, 6n));
   });
 });
 
-describe("a market base fee above the automatic limit", () => {
+describe("a market base fee above the limit of automatic pricing", () => {
   const limits = { relative: 70n, absolute: 10_000n };
   const dear = { ...MARKET, baseFees: [7n, 7n, 300n], gasPrice: 330n };
 
@@ -106,14 +106,14 @@ describe("a market base fee above the automatic limit", () => {
     expect(actionPrice(stuck, limits)).toMatchObject({ verdict: "unconfirmed", allowed: null });
   });
 
-  it("is irrelevant if the automatic limit covers it or equals the ceiling", () => {
+  it("needs no confirmation if that limit equals the ceiling", () => {
     const made = input(dynamic(14n, 1n), { market: dear, seenBaseFees: [7n] });
     expect(offered(made, { relative: 400n, absolute: 10_000n })).toEqual(dynamic(400n, 5n));
     expect(offered(made, { relative: 70n, absolute: 70n })).toEqual(dynamic(70n, 5n));
   });
 
   // protects [Sent again, priced again, stuck] src/domain/fees/action-price.ts, src/application/detours/reprice.ts
-  it("raises neither the tip, which no block confirms, nor the price of a repeated request", () => {
+  it("raises neither the tip nor the price of a repeated request", () => {
     const greedy = { ...dear, priorityFees: [HIGH] };
     const seenBaseFees = [300n];
     expect(offered(input(dynamic(14n, 1n), { market: greedy, seenBaseFees }), limits)).toEqual(dynamic(670n, 70n));
@@ -123,7 +123,7 @@ describe("a market base fee above the automatic limit", () => {
     });
   });
 
-  it("allows a replacement if the current offer is already near that base fee", () => {
+  it("allows a replacement if the current price is not yet above it", () => {
     const seenBaseFees = [300n];
     const market = { ...dear, gasPrice: 0n };
     expect(offered(input(legacy(304n), { market, seenBaseFees }), limits)).toEqual(legacy(335n));
@@ -157,7 +157,7 @@ describe("a gas oracle's price", () => {
     expect(offered(input(dynamic(14n, 1n), { market: advising(cap, isFixed) }), limits)).toEqual(fees);
   });
 
-  it("is used without a confirmed market if the oracle is the operator's own", () => {
+  it("is trusted without confirmation by the market if the oracle is the operator's own", () => {
     const market = { ...advising(500n, true), baseFees: [9_000n] };
     expect(offered(input(dynamic(14n, 1n), { market }), limits)).toEqual(dynamic(500n, 5n));
   });

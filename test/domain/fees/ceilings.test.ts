@@ -53,11 +53,11 @@ describe("the fee ceilings of a chain", () => {
     [11_155_111, 5_000n * GWEI, 50n * ETHER],
     [31_337, 1_000n * GWEI, ETHER],
     [424_242, 100n * GWEI, ETHER / 10n],
-  ])("with id %s are the built-in ones: %s wei per gas, %s wei of gas cost", (chainId, feePerGas, gasCost) => {
+  ])("for chain id %s are the built-in ones: %s wei per gas, %s wei of gas cost", (chainId, feePerGas, gasCost) => {
     expect(ceilings({}, chainId)).toEqual({ feePerGas, isFeeSet: false, gasCost, cost: null });
   });
 
-  it("are the configured values, each independently", () => {
+  it("can be configured independently of each other", () => {
     expect(ceilings({ maxFeeWei: 7n }, 1)).toEqual({ feePerGas: 7n, isFeeSet: true, gasCost: ETHER, cost: null });
     expect(ceilings({ maxGasCostWei: 0n }, 1)).toMatchObject({ feePerGas: 500n * GWEI, gasCost: 0n });
     expect(ceilings({ maxCostWei: 9n }, 1)).toMatchObject({ isFeeSet: false, cost: 9n });
@@ -122,7 +122,7 @@ describe("the highest price per gas under the ceilings", () => {
     expect(feeLimit(given, content)).toEqual(expected);
   });
 
-  it("is five times the first price for a replacement, but at most the chain's default, unless configured", () => {
+  it("is, for a replacement, five times the first price but at most the chain's default, unless configured", () => {
     const transfer = { gas: 21_000n, value: 0n };
     expect(repricingLimit(ceilings(), transfer, dynamic(7n * GWEI))).toEqual({
       ...{ most: 35n * GWEI, variable: "FENCEPOST_MAX_FEE_GWEI", timesFirst: 5n },

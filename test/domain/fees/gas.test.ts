@@ -23,7 +23,7 @@ describe("intrinsic gas", () => {
     expect(intrinsicGas(payload)).toBe(gas);
   });
 
-  it("of any data equals a byte-by-byte count", () => {
+  it("equals a byte-by-byte count for any data", () => {
     fc.assert(
       fc.property(fc.uint8Array({ maxLength: 300 }), fc.boolean(), (bytes, deploys) => {
         const data: Hex = `0x${Buffer.from(bytes).toString("hex")}`;
@@ -52,7 +52,7 @@ describe("the safety margin added to a gas estimate", () => {
     expect(withMargin(estimate, payload, limit)).toBe(expected);
   });
 
-  it("never lowers the estimate, and never raises it above the limit if the estimate is within the limit", () => {
+  it("never lowers the estimate, and raises it at most to the gas limit", () => {
     const gas = fc.bigInt({ min: 21_000n, max: 10n ** 8n });
     fc.assert(
       fc.property(gas, gas, (estimate, limit) => {
@@ -64,7 +64,7 @@ describe("the safety margin added to a gas estimate", () => {
   });
 });
 
-describe("the check for a gas estimate out of proportion (over ten times the intrinsic gas)", () => {
+describe("the check for an implausible gas estimate (over ten times the intrinsic gas)", () => {
   it.each<[string, bigint, Parameters<typeof isOutOfProportion>[1], boolean]>([
     ["ten times a transfer", 210_000n, { to: TO, data: "0x" }, false],
     ["one gas more", 210_001n, { to: TO, data: "0x" }, true],

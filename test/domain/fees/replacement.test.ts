@@ -48,7 +48,7 @@ describe("a replacement that was signed elsewhere", () => {
     expect(reaches(offered, leastInPlaceOf(standing))).toBe(enough);
   });
 
-  it("must be of the same kind: no mempool replaces a blob transaction with another kind, or the reverse", () => {
+  it("must be a blob transaction exactly if the original is one, because mempools require it", () => {
     expect(reaches({ fees: dynamic(900n, 900n) }, leastInPlaceOf(standing))).toBe(false);
     expect(reaches(blob(900n, 900n, 900n), leastInPlaceOf({ fees: dynamic(100n, 10n) }))).toBe(false);
   });

@@ -72,7 +72,7 @@ describe("the `market` repricing strategy", () => {
     },
   );
 
-  it("also raises a tip that is above the market: nodes require a tenth more in both fields", () => {
+  it("also raises a tip that is above the market, because nodes require a tenth more in both fields", () => {
     const verdict = reprice(marketRepricing, view(dynamic(20n, 8n), { market: market(40n, [1n]) }), PLENTY);
     expect(verdict).toMatchObject({ fees: { maxPriorityFeePerGas: 8_800_000_000n } });
   });
@@ -90,7 +90,7 @@ describe("the `market` repricing strategy", () => {
   });
 
   // protects [Sent again, priced again, stuck] src/domain/transaction/fees.ts
-  it("does not rely on a predicted fall of the base fee: it uses the newest block", () => {
+  it("uses the base fee of the newest block, not a predicted fall", () => {
     const falling = { ...market(30n, [1n]), baseFees: [30n * GWEI, 26n * GWEI] };
     const verdict = reprice(marketRepricing, view(legacy(28n), { market: falling }), PLENTY);
     expect(verdict).toMatchObject({ verdict: "reprice", fees: legacy(31n) });
@@ -129,7 +129,7 @@ describe("the `linear` repricing strategy", () => {
 });
 
 describe("the fee ceiling of a reprice", () => {
-  it("limits the price taken from the market, and reports a price that is then too low", () => {
+  it("limits a price taken from the market, and a price that is then too low is reported", () => {
     const at = (baseFee: bigint) =>
       reprice(marketRepricing, view(dynamic(20n, 1n), { market: market(baseFee, [2n]) }), 100n * GWEI);
     expect(at(99n)).toEqual({ verdict: "reprice", fees: dynamic(100n, 2n), reached: true });
@@ -169,7 +169,7 @@ describe("fee offers", () => {
   });
 });
 
-describe("any proposal of a repricing strategy", () => {
+describe("a proposal of any repricing strategy", () => {
   const wei = fc.bigInt({ min: 0n, max: 10n ** 15n });
   const fees: fc.Arbitrary<Fees> = fc.oneof(
     fc.record({ cap: wei, tip: wei }).map(({ cap, tip }): Fees => {
@@ -233,7 +233,7 @@ describe("a custom repricing strategy", () => {
     ["returns a negative price", () => ({ type: "legacy", gasPrice: -1n })],
     ["returns an unknown transaction type", () => ({ type: "eip4844", gasPrice: 1n })],
     ["returns nothing", () => undefined],
-  ])("does not stop the lane if it %s: the market strategy is used instead", (_, propose) => {
+  ])("does not stop the lane if it %s, because the market strategy is used instead", (_, propose) => {
     expect(guarded(propose).propose(refused)).toEqual(asked);
     expect(failures).toEqual(["the strategy proposed neither null nor fees in wei (bigint)"]);
   });
@@ -246,7 +246,7 @@ describe("a custom repricing strategy", () => {
     expect(failures).toEqual(["no table for this chain"]);
   });
 
-  it("can follow an oracle, with the current fee type", () => {
+  it("can follow an oracle's price, with the current fee type", () => {
     const advised = {
       ...market(40n, [1n]),
       offer: { maxFeePerGas: 90n * GWEI, maxPriorityFeePerGas: 9n * GWEI, isFixed: false },

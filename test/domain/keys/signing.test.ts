@@ -68,7 +68,7 @@ describe("a key holder, for any request,", () => {
       expect(judged({ ...TRANSFER, because }, policy)).toMatch(words);
   });
 
-  it("does not check hourly or daily limits and hours of the day, which only the database can check", () => {
+  it("does not check hourly limits, daily limits or hours of the day, which only the database can check", () => {
     const used = { perTransaction: null, perHour: 0n, perDay: 0n };
     expect(judged(TRANSFER, { maxValue: used, maxCost: used, hours: { from: 600, to: 601 } })).toBeNull();
   });
@@ -114,7 +114,7 @@ describe("a request to sign a second payload for a nonce", () => {
     ["again", "another price", "signed"],
     ["again", "another content", "signed"],
     // protects [Signers] src/domain/keys/signing.ts, src/adapters/evm/signers/process/payload-memory.ts
-  ])("(declared as %s, with %s) is %s", (because, what, expected) => {
+  ])("declared as %s, with %s, is %s", (because, what, expected) => {
     const refusal = result({ ...(what === "another price" ? reprice : other), because });
     expect(refusal === null ? "signed" : refusal.undeclared ? "undeclared" : "refused").toBe(expected);
   });
@@ -125,11 +125,11 @@ describe("a request to sign a second payload for a nonce", () => {
     ["data", { data: "0x01" }],
     ["access list", { accessList: [{ address: RECEIVER, storageKeys: [] }] }],
     // protects [Signers] src/domain/keys/signing.ts, src/adapters/evm/signers/process/payload-memory.ts
-  ])("is refused as a reprice with another %s", (_, change) => {
+  ])("is refused if it is declared as a reprice but has another %s", (_, change) => {
     expect(result({ ...reprice, ...change, because: "reprice" })?.message).toMatch(/declared as reprice, but/);
   });
 
-  it("is accepted as a reprice if only a cancel is remembered: the first payload may be too old", () => {
+  it("is accepted as a reprice if only a later cancel is remembered, not the first payload", () => {
     const cancelled = { payloads: [identityOf(NOTHING)], hasFirst: false };
     expect(result({ ...TRANSFER, because: "reprice" }, cancelled)).toBeNull();
   });

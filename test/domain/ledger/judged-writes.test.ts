@@ -25,13 +25,13 @@ function created(ledger: Ledger, wishes: IntentWishes & { readonly exactNonce?: 
   return { ledger: done.ledger, txId: intent.txId, result: (done.outcome.items as readonly object[])[0] };
 }
 
-describe("a transaction that ends unsigned and gives up its nonce", () => {
+describe("a transaction that ends without being signed", () => {
   it.each([
     ["giveUp", "REJECTED"],
     ["expire", "EXPIRED"],
     // protects [Replicas that embed the library] src/domain/ledger/guard.ts
   ] as const)(
-    "returns its whole policy charge at the event %s, so that the next transaction can use the full limit",
+    "gets its whole policy charge refunded at the event %s, so that the next transaction can use the full limit",
     (event, subState) => {
       const start = empty(forSigner(LANE.signer, { maxCost: { perHour: "100" } }));
       const wishes = { payload: { value: 0n }, gasCost: 60n };
@@ -48,7 +48,7 @@ describe("a transaction that ends unsigned and gives up its nonce", () => {
 
 describe("a mined replacement with a lower value than the original", () => {
   // protects [Replicas that embed the library] src/domain/ledger/guard.ts
-  it("counts against policy limits with its own value, although it was not charged when it was signed", () => {
+  it("is counted with its own value against policy limits", () => {
     const start = empty(forSigner(LANE.signer, { maxValue: { perHour: "100" } }));
     const fees = { type: "legacy", gasPrice: 0n } as const;
     const first = created(start, { payload: { value: 80n } });
@@ -72,7 +72,7 @@ describe("a mined replacement with a lower value than the original", () => {
 describe("a transaction that requires approval", () => {
   const policies = forSigner(LANE.signer, { requireApproval: { aboveValue: "5" } });
 
-  it("is refused if it names an exact nonce: that nonce could be used while the approval is pending", () => {
+  it("is refused if it names an exact nonce, because that nonce could be used while the approval is pending", () => {
     expect(created(empty(policies), { payload: { value: 6n } }).result).toMatchObject({ result: "awaiting" });
     const named = created(empty(policies), { payload: { value: 6n }, exactNonce: 0 });
     expect(named.result).toMatchObject({ result: "forbidden", rule: "signer.requireApproval" });
@@ -82,7 +82,7 @@ describe("a transaction that requires approval", () => {
   });
 });
 
-describe("a signed payload for a nonce that its caller names", () => {
+describe("a caller's signed payload for an exact nonce", () => {
   const reserve = { kind: "reserve", floor: 0, reservationId: "kept", requestId: null, ttlMs: 60_000, most: 16 };
   const reserved = written(empty(), { ...reserve, owner: "shop" }).ledger;
   const bind = (owner: string | null, nonce: number) => {
@@ -91,7 +91,7 @@ describe("a signed payload for a nonce that its caller names", () => {
   };
 
   // protects [Replicas that embed the library] src/domain/ledger/bind.ts
-  it("uses a reserved nonce only for the API key that reserved it", () => {
+  it("can use a reserved nonce only if the same API key reserved it", () => {
     expect(bind("thief", 0).outcome).toMatchObject({ result: "conflict", next: 1 });
     expect(bind(null, 0).outcome).toMatchObject({ result: "conflict" });
     const own = bind("shop", 0);
@@ -99,7 +99,7 @@ describe("a signed payload for a nonce that its caller names", () => {
     expect(own.ledger.reservations.get("kept")).toMatchObject({ state: "SUBMITTED" });
   });
 
-  it("uses only the next free nonce, none above and none below", () => {
+  it("must otherwise use the next free nonce, none above and none below", () => {
     expect(bind("thief", 1).outcome).toMatchObject({ result: "settled" });
     expect(bind("thief", 2).outcome).toMatchObject({ result: "conflict", next: 1 });
   });
@@ -119,7 +119,7 @@ describe("a transaction that is placed directly at a nonce", () => {
     return written(expired, { kind: "bind", nonce: 0, intent, attempt, reason: "r", reservation });
   };
 
-  it("must meet all policy rules if it is a caller's payload, and only cost limits if just its hash is known", () => {
+  it("must meet all policy rules if its payload is known, and only cost limits if just its hash is known", () => {
     expect(bind("initial", 1n).outcome).toMatchObject({ result: "forbidden", forbidden: { rule: "key.to" } });
     expect(bind("external", 1n).outcome).toMatchObject({ result: "settled" });
     expect(bind("external", 101n).outcome).toMatchObject({
@@ -128,7 +128,7 @@ describe("a transaction that is placed directly at a nonce", () => {
     });
   });
 
-  it("is charged to its API key even beyond the key's limits if it is a placeholder, and the charge is marked as beyond them", () => {
+  it("is charged to its API key even beyond the key's limits if it is a placeholder", () => {
     const { changes, outcome } = bind("placeholder", 101n);
     expect(outcome).toMatchObject({ result: "settled" });
     const charged = changes.filter(({ kind }) => kind === "charged");

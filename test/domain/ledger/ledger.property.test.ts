@@ -49,7 +49,7 @@ describe("a ledger, after any sequence of writes,", () => {
       expect([...after.reserved.known()].map(([, id]) => id).sort()).toEqual(open.map(([id]) => id).sort());
     }));
 
-  it("returns an outcome that matches the changes, and changes nothing if it returns none", () =>
+  it("returns an outcome that matches its list of changes, and stays the same if that list is empty", () =>
     holds(({ outcome, changes, before, after }) => {
       expect(stated(outcome)).toEqual(explained(changes));
       if (changes.length === 0) expect(contentsOf(after)).toEqual(contentsOf(before));

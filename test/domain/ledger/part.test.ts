@@ -16,7 +16,7 @@ describe("a partially loaded table of a lane", () => {
     [{ kind: "from", key: 7 }, [5, 8, 9], [0, 4]],
     [{ kind: "through", key: 4 }, [0, 4, 5], [6, 9]],
   ] as const)(
-    "(loaded: %o) knows which keys have no row in the loaded part, and throws NotLoaded for keys outside it",
+    "(loaded: %o) returns null for a key without a row in the loaded part, and throws NotLoaded for keys outside it",
     (cover, missing, unknown) => {
       const part = of(cover);
       expect([part.get(3), part.get(7)]).toEqual(["three", "seven"]);
@@ -43,7 +43,7 @@ describe("a partially loaded table of a lane", () => {
     expect(() => before.get(4), "the part before").toThrow(NotLoaded);
   });
 
-  it("reflects its own writes: set, add (once per key) and delete", () => {
+  it("returns the results of its own writes: set, add (once per key) and delete", () => {
     const part = of({ kind: "named" }).set(1, "one").delete(3).add(5, "five");
     expect([part.get(1), part.get(3), part.get(5)]).toEqual(["one", null, "five"]);
     expect(() => part.add(7, "another")).toThrow(BatchRefused);
@@ -55,7 +55,7 @@ describe("a partially loaded table of a lane", () => {
     expect(of({ kind: "named" }).get(3), "the part before").toBe("three");
   });
 
-  it("keeps a finished row if the table is fully loaded, and otherwise drops the row", () => {
+  it("keeps a finished row only if the table is fully loaded", () => {
     expect(of({ kind: "all" }).retire(3, "over").get(3)).toBe("over");
     expect(() => of({ kind: "named" }).retire(3, "over").get(3)).toThrow(NotLoaded);
   });

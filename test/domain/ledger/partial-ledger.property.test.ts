@@ -55,7 +55,7 @@ function hashOf(text: string, seed: number): number {
 }
 
 describe("a partially loaded ledger", () => {
-  it("decides like the whole ledger or throws NotLoaded: rows that were not loaded never change a result", () => {
+  it("decides like the fully loaded ledger, or throws NotLoaded", () => {
     const verdicts = new Map<string, number>();
     const judge = (happenings: readonly Happening[], seed: number, share: number) => {
       const maker = new WriteMaker();
@@ -95,7 +95,7 @@ describe("a partially loaded ledger", () => {
     }
   });
 
-  it("throws NotLoaded when reorg watches end, if a transaction was settled but its block was not loaded", () => {
+  it("throws NotLoaded at the end of a watch for reorgs if the block of a settled transaction is not loaded", () => {
     const intent = anIntent(LANE);
     const attempt = anAttempt();
     const items = [

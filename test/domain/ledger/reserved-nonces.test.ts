@@ -19,7 +19,7 @@ const fill = (nonce: number, reservationId: string): LedgerWrite => ({
   reservation: { reservationId, becomes: "EXPIRED" },
 });
 
-it("filling a hole records the transaction only in the expired reservation that left the hole", () => {
+it("a transaction that fills a nonce hole is recorded only in the expired reservation that left the hole", () => {
   const ledger = after(newLedger(LANE), reserve("late", 0), reserve("released", 60_000), reserve("open", 60_000));
   const gone = after(
     ledger,
@@ -39,7 +39,7 @@ it("filling a hole records the transaction only in the expired reservation that 
   expect(other.reserved.get(2)).toBe("open");
 });
 
-it("a lane's next nonce is not lowered to a nonce that a caller reserved and did not release, even if its hole is closed", () => {
+it("a lane's next nonce is never lowered to a nonce whose reservation expired without a release, even if its hole is closed", () => {
   const expired = after(newLedger(LANE), reserve("late", 0), { kind: "expire", fence: FENCE });
   const closed = after(expired, { kind: "closeHoles", fence: FENCE, nonces: [0] });
   expect(after(closed, { kind: "realign", fence: FENCE, floor: 0 }).cursor).toBe(1);
@@ -47,7 +47,7 @@ it("a lane's next nonce is not lowered to a nonce that a caller reserved and did
   expect(after(released, { kind: "realign", fence: FENCE, floor: 0 }).cursor).toBe(0);
 });
 
-it("expiry of a reservation is decided by a separate clock value, and the resulting rows have the write's time", () => {
+it("the expiry of a reservation is checked against a separate clock value, not against the time that the write stores", () => {
   const later = new Date(NOW.getTime() + 20);
   const kept = after(newLedger(LANE), reserve("mine", 10));
   const release = { kind: "release", fence: FENCE, reservationId: "mine" } as const;
@@ -58,7 +58,7 @@ it("expiry of a reservation is decided by a separate clock value, and the result
 });
 
 // protects [Reservations] src/domain/ledger/reserve.ts, src/application/lane/lane-nonces.ts
-it("a reservation counts as expired if its end is too far in the future: the database clock was set back", () => {
+it("a reservation counts as expired if its end is implausibly far in the future, as after the database clock was set back", () => {
   const kept = after(newLedger(LANE), reserve("mine", 60_000));
   const holesAt = (ms: number) => {
     const { outcome } = apply(kept, { kind: "expire", fence: FENCE }, { at: NOW, past: new Date(ms) });

@@ -24,12 +24,12 @@ describe("moving transactions down into holes", () => {
     ]);
   });
 
-  it("leaves transactions below the hole alone", () => {
+  it("does not move transactions below the hole", () => {
     expect(moves([5], [at(3), at(4)])).toEqual([]);
   });
 
   // protects [Holes] src/domain/nonces/holes.ts
-  it("moves no transaction past one whose signing has begun", () => {
+  it("moves no transaction to a nonce below one whose signing has begun", () => {
     expect(moves([5], [at(6, false), at(7), at(8)])).toEqual([]);
     expect(moves([5], [at(6), at(7, false), at(8)])).toEqual([[6, 5]]);
     expect(moves([5, 9], [at(6, false), at(8), at(10)])).toEqual([[10, 9]]);
@@ -42,7 +42,7 @@ describe("moving transactions down into holes", () => {
     ]);
   });
 
-  it("keeps the order, uses no nonce twice, moves no transaction whose signing has begun, and leaves no fillable gap", () => {
+  it("keeps the order of transactions, uses no nonce twice, and leaves no hole that could be filled", () => {
     const standing = fc.uniqueArray(
       fc.record({ nonce: fc.nat(40), kind: fc.constantFrom("free", "movable", "claimed", "reserved") }),
       { selector: ({ nonce }) => nonce, maxLength: 30 },
@@ -84,7 +84,7 @@ describe("moving transactions down into holes", () => {
 });
 
 describe("a hole in the nonces", () => {
-  it("may be used by any transaction, unless a caller may have signed a transaction for that nonce", () => {
+  it("may be used by any transaction, unless an expired reservation left it, because its caller may have signed for that nonce", () => {
     expect(["released", "givenUp", "shiftedDown", "expired"].map((why) => isFree({ why: why as "expired" }))).toEqual([
       true,
       true,

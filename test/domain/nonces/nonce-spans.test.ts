@@ -10,8 +10,8 @@ const shown = (from: number, to: number, holders: Partial<NonceHolders>) =>
     [`${from}-${to}`, kind, txId ?? reservationId, detail].filter((each) => each !== undefined).join(" "),
   );
 
-describe("the list of nonce spans of a lane", () => {
-  it("merges neighbours of the same kind, and keeps nonces that may need an operator separate", () => {
+describe("the list of a lane's nonce ranges by status", () => {
+  it("merges neighbours of the same status, but keeps nonces separate that may need an operator", () => {
     const transactions = [
       tx(2, "CONFIRMED"),
       tx(3, "CONFIRMED", { subState: "REPLACED" }),
@@ -64,7 +64,7 @@ describe("the list of nonce spans of a lane", () => {
   });
 });
 
-it("a nonce without a transaction counts as final if retention deleted nonces up to it, and otherwise as used by another program", () => {
+it("a nonce without a transaction is shown as final if retention has deleted that range, and otherwise as used by another program", () => {
   const nobody = { transactions: [], reservations: [], holes: [] };
   expect(spansOf(0, 5, { ...nobody, departedBelow: 4 })).toEqual([
     { from: 0, to: 3, kind: "final" },

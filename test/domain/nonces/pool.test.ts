@@ -50,7 +50,7 @@ describe("the signer chosen from a pool", () => {
     expect(chosen(...members)).toBe(expected);
   });
 
-  it("has space in its queue and enough balance if that is known, and no other such signer has a shorter queue", () => {
+  it("has the shortest queue among those with space in the queue and enough balance", () => {
     fc.assert(
       fc.property(anyPool, (members) => {
         const fit = members.filter(({ isFull, balance }) => !isFull && (balance === null || balance >= 100n));
@@ -77,7 +77,7 @@ describe("a sticky key of a signer pool", () => {
   const members = Array.from({ length: 10 }, (_, n) => signer(n + 1));
   const keys = Array.from({ length: 1_000 }, (_, n) => `customer-${n}`);
 
-  it("maps to one signer for any order of signers, and keys spread over all signers", () => {
+  it("maps to the same signer for any order of signers, and different keys spread over all signers", () => {
     const counts = new Map<Address | null, number>();
     for (const key of keys) {
       const kept = stickyMember(members, key);
@@ -89,7 +89,7 @@ describe("a sticky key of a signer pool", () => {
   });
 
   // protects [Pools] src/domain/nonces/pool.ts
-  it("changes its signer only if that signer leaves the pool, or if the new signer has just joined", () => {
+  it("keeps its signer, unless that signer leaves the pool or the key moves to a newly joined one", () => {
     const [gone, ...left] = members as [Address, ...Address[]];
     for (const key of keys) {
       const kept = stickyMember(members, key);
@@ -102,7 +102,7 @@ describe("a sticky key of a signer pool", () => {
 });
 
 describe("the idempotency key of a pool request", () => {
-  it("is null without a pool or a request id, and is never the same for two requests", () => {
+  it("is null without a pool or a request id, and otherwise differs for any two requests", () => {
     expect(poolKeyOf({ requestId: "a" })).toBeNull();
     expect(poolKeyOf({ pool: "p", requestId: null })).toBeNull();
     expect(poolKeyOf({ pool: "a", requestId: "b\nc" })).not.toBe(poolKeyOf({ pool: "a.b", requestId: "c" }));

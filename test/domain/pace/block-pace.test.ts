@@ -14,13 +14,13 @@ const apart = (...spansMs: readonly number[]): { readonly pace: BlockPace; reado
 const every = (ms: number, times = 20) => apart(...Array.from({ length: times }, () => ms));
 
 describe("the block production of a chain", () => {
-  it("has a usual interval after some blocks, which one slow block does not change", () => {
+  it("has a known usual interval after some blocks, and one slow block does not change it", () => {
     expect(usualBlockMs(every(12_000, 7).pace)).toBeNull();
     expect(usualBlockMs(every(12_000).pace)).toBe(12_000);
     expect(usualBlockMs(apart(...Array.from({ length: 19 }, () => 12_000), 90_000).pace)).toBe(12_000);
   });
 
-  it("counts each of several blocks that one poll returns", () => {
+  it("is measured correctly if one poll returns several blocks", () => {
     let pace = blockSeen(NO_BLOCKS, 0, 0);
     for (let look = 1; look <= 10; look++) pace = blockSeen(pace, 5 * look, 1_000 * look);
     expect(usualBlockMs(pace)).toBe(200);
@@ -42,7 +42,7 @@ describe("the block production of a chain", () => {
     expect(lower.spansMs).toEqual(pace.spansMs);
   });
 
-  it("is stalled only while transactions wait, if the chain mines on demand", () => {
+  it("counts as stalled only while transactions wait, if the chain mines on demand", () => {
     const { pace, atMs } = apart(...Array.from({ length: 20 }, (_, index) => (index % 4 === 0 ? 60_000 : 50)));
     expect(usualBlockMs(pace)).toBeNull();
     expect(isStalled(pace, atMs + 3_600_000, null)).toBe(false);

@@ -36,14 +36,14 @@ it("paced batches without an interval never wait", () => {
   expect(departures(new Departures(0, 1), 3)).toEqual([0, 0, 0]);
 });
 
-it("a paced batch that starts early does not delay the next one", () => {
+it("a paced batch that starts before its time does not delay later ones", () => {
   const pace = new Departures(10, 4);
   for (let full = 0; full < 1_000; full++) pace.left(0);
   expect(pace.waitMs(0)).toBe(10);
   expect(departures(pace, 3)).toEqual([10, 20, 30]);
 });
 
-describe("the interval between paced batches at a given rate of work", () => {
+describe("the interval between paced batches", () => {
   /** A flow of `perSecond` items per second, one at a time, for five seconds. */
   function flowOf(perSecond: number): { readonly flow: Flow; readonly nowMs: number } {
     const flow = new Flow(1_000);
@@ -60,12 +60,12 @@ describe("the interval between paced batches at a given rate of work", () => {
     [850, 0.5],
     [1_000, 1],
     [5_000, 1],
-  ])("is, at %i items a second with a thousand as the full rate, %f of the configured interval", (perSecond, share) => {
+  ])("is, at %i items per second if 1,000 is the full rate, %f of the configured interval", (perSecond, share) => {
     const { flow, nowMs } = flowOf(perSecond);
     expect(flow.share(nowMs)).toBeCloseTo(share, 1);
   });
 
-  it("shrinks soon after the work ends, and one burst does not count as a rate", () => {
+  it("shrinks soon after the work ends, and is not raised by a single burst", () => {
     const { flow, nowMs } = flowOf(2_000);
     expect(flow.share(nowMs + 2_000)).toBe(0.1);
     const burst = new Flow(1_000);
@@ -73,12 +73,12 @@ describe("the interval between paced batches at a given rate of work", () => {
     expect(burst.share(0)).toBe(0.1);
   });
 
-  it("is ten times shorter at a low rate", () => {
+  it("is a tenth of the configured interval at a low rate of work", () => {
     const { flow, nowMs } = flowOf(100);
     expect(departures(new Departures(10, 1, flow), 4, nowMs)).toEqual([0, 1, 2, 3].map((ms) => nowMs + ms));
   });
 
-  it("is the whole configured interval at a high rate", () => {
+  it("is the whole configured interval at a high rate of work", () => {
     const { flow, nowMs } = flowOf(2_000);
     expect(departures(new Departures(10, 1, flow), 3, nowMs)).toEqual([0, 10, 20].map((ms) => nowMs + ms));
   });

@@ -13,7 +13,7 @@ function seen(minutes: number, sizeAt: (minute: number, second: number) => numbe
 }
 
 describe("a backlog of work", () => {
-  it("counts as growing if its minimum rises minute after minute", () => {
+  it("counts as growing if its minimum per minute rises from minute to minute", () => {
     expect(seen(5, (minute) => 10 * (minute + 1)).grown).toEqual({ from: 10, to: 50 });
   });
 

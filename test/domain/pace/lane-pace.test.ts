@@ -8,7 +8,7 @@ const NOW = 1_000;
 const head = (nonce: number, stuck = false, ageMs = 0, sends = 1) => ({ nonce, stuck, ageMs, sends });
 
 describe("a lane that a node has just acquired", () => {
-  it("must check its chain, has an open send window, and has raised no alert", () => {
+  it("must have its chain checked, has no limit on sends, and has raised no alert", () => {
     expect(lane.isUnsure(NEW)).toBe(true);
     expect(lane.openNonces(NEW, 0)).toBeNull();
     expect(NEW).toMatchObject({
@@ -20,7 +20,7 @@ describe("a lane that a node has just acquired", () => {
 });
 
 describe("a check of whether an endpoint serves the lane's chain", () => {
-  it("ends the trust in the chain if it finds evidence against it, until two checks in a row find none", () => {
+  it("stops the lane after finding evidence of a wrong chain twice, until two checks in a row find none", () => {
     let pace = NEW;
     const seen = ["once", "twice", null, null].map((evidence) => {
       pace = lane.chainJudged(pace, evidence, NOW);
@@ -31,14 +31,14 @@ describe("a check of whether an endpoint serves the lane's chain", () => {
     expect(seen.map(({ doubt }) => doubt.stopped)).toEqual([false, true, true, false]);
   });
 
-  it("restores the trust in the chain if it finds no evidence against it, until another check is required", () => {
+  it("restores the trust in the chain if it finds nothing wrong, until another check is required", () => {
     const trusted = lane.chainJudged(NEW, null, NOW);
     expect(trusted).toMatchObject({ lookOwed: false, nextLook: { kind: "at", ms: NOW }, doubt: NO_DOUBT });
     expect(lane.isUnsure(lane.chainLookOwed(trusted))).toBe(true);
     expect(lane.chainLookOwed(NEW)).toBe(NEW);
   });
 
-  it("stores a reason for distrust exactly while evidence counts, in any sequence of checks", () => {
+  it("stores a reason for distrust exactly while evidence of a wrong chain counts", () => {
     fc.assert(
       fc.property(fc.array(fc.option(fc.constantFrom("one", "other"))), (sights) => {
         const pace = sights.reduce<lane.LanePace>((to, sight) => lane.chainJudged(to, sight, NOW), NEW);
@@ -49,7 +49,7 @@ describe("a check of whether an endpoint serves the lane's chain", () => {
 });
 
 describe("the lowest open transaction of a lane", () => {
-  it("keeps its age when a new owner first sees it; the age of its successor starts when that one becomes the lowest", () => {
+  it("keeps its age under a new owner, and its successor's age starts at zero", () => {
     const first = lane.headSeen(NEW, head(1, false, 400), NOW);
     expect(first.head).toMatchObject({ nonce: 1, sinceMs: NOW - 400, seenMs: NOW });
     const next = lane.headSeen(first, head(2, false, 900), NOW + 5);
@@ -58,7 +58,7 @@ describe("the lowest open transaction of a lane", () => {
     expect(lane.headSeen(none, head(3, false, 900), NOW + 7).head).toMatchObject({ sinceMs: NOW + 7 });
   });
 
-  it("is stored unchanged when it is seen again, and its stuck timer restarts once it is repaired", () => {
+  it("does not change its record when it is seen again, and restarts its stuck timer once it is repaired", () => {
     const stuck = lane.headSeen(NEW, head(1, true, 400), NOW);
     expect(lane.headSeen(stuck, head(1, true), NOW + 5)).toBe(stuck);
     const repaired = lane.headSeen(stuck, head(1), NOW + 5);
@@ -67,7 +67,7 @@ describe("the lowest open transaction of a lane", () => {
   });
 
   // protects [Explained, and said aloud] src/application/loops/tend.ts, src/domain/pace/lane-pace.ts
-  it("counts its sends since its stuck timer started: none from before it became the lowest or was repaired", () => {
+  it("has a count of sends that starts anew with its stuck timer", () => {
     expect(lane.headSeen(NEW, head(1, false, 400, 9), NOW).head).toMatchObject({ sentBefore: 1 });
     const first = lane.headSeen(NEW, head(1, false, 0, 0), NOW);
     expect(first.head).toMatchObject({ sentBefore: 0 });
@@ -79,7 +79,7 @@ describe("the lowest open transaction of a lane", () => {
   });
 
   // protects [Explained, and said aloud] src/application/detours/another-attempt.ts
-  it("restarts its stuck timer also if it is repaired before the next check", () => {
+  it("restarts its stuck timer even if it is repaired before the next check", () => {
     const seen = lane.headSeen(NEW, head(1, false, 400, 5), NOW);
     const stuck = lane.headStuck(seen, 1);
     expect(lane.headSeen(stuck, head(1, false, 0, 6), NOW + 5).head).toMatchObject({ sinceMs: NOW + 5, sentBefore: 6 });
@@ -98,7 +98,7 @@ describe("the lowest open transaction of a lane", () => {
 describe("the send window of a lane", () => {
   const refuse = (pace: lane.LanePace, nowMs: number) => lane.futureRefused(pace, { nowMs, random: 0.5 });
 
-  it("shrinks to one nonce after a refused future nonce, later allows one more, and opens when a future nonce is accepted", () => {
+  it("shrinks to one nonce if an endpoint refuses a future nonce, and opens again when an endpoint accepts one", () => {
     const closed = refuse(NEW, 0);
     expect([0, 1_499, 1_500].map((nowMs) => lane.openNonces(closed, nowMs))).toEqual([1, 1, 2]);
     expect(refuse(closed, 10)).toBe(closed);
@@ -123,7 +123,7 @@ describe("the alert about missing funds", () => {
 });
 
 describe("nonce holes of a lane", () => {
-  it("are stored, if the chain's transaction count has passed them, with the block at which this was first seen", () => {
+  it("are stored with the block at which the chain's transaction count first exceeded them", () => {
     const passed = lane.holesPassed(lane.holesPassed(NEW, [1, 2], 10), [2, 3], 20).passedHoles;
     expect([...passed]).toEqual([
       [2, 10],
@@ -131,14 +131,14 @@ describe("nonce holes of a lane", () => {
     ]);
   });
 
-  it("block the lane from the first check in which the transaction count had not passed them", () => {
+  it("block the lane from the first check in which the chain's transaction count does not exceed them", () => {
     const blocked = lane.blockedBy(NEW, 4, 100);
     expect(lane.blockedBy(blocked, 4, 200)).toBe(blocked);
     expect(lane.blockedBy(blocked, 5, 200).blocking).toEqual({ nonce: 5, sinceMs: 200 });
     expect(lane.unblocked(blocked).blocking).toBeNull();
   });
 
-  it("must be checked again after a higher nonce was mined, until the transaction count is read", () => {
+  it("must be checked again after a higher nonce was mined", () => {
     const seen = lane.countSeen(NEW, 7);
     expect(seen).toMatchObject({ usedBelow: 7, holeLookOwed: false });
     expect(lane.holeLookDue(seen).holeLookOwed).toBe(true);

@@ -26,7 +26,7 @@ describe("the search for a transaction that the caller of an expired reservation
       true,
     ],
     // protects [Reservations] src/domain/pace/lane-pace.ts, src/application/detours/holes.ts
-  ])("ends once nothing was found for as long as the reservation lasted: %s", (_, search, through) => {
+  ])("ends only once nothing was found for as long as the reservation lasted: %s", (_, search, through) => {
     expect(isThrough(search, TTL_MS)).toBe(through);
   });
 });

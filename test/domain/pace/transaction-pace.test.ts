@@ -21,7 +21,7 @@ describe("a scheduled time", () => {
     ["never", NEVER, Number.MAX_SAFE_INTEGER, false],
     ["after no interval at all", afterInterval(5, null), Number.MAX_SAFE_INTEGER, false],
     ["after an interval", afterInterval(5, 5), 10, true],
-  ] as const)("is recognised as due or not yet due: %s", (_, when, nowMs, due) => {
+  ] as const)("is correctly classified as due or not yet due: %s", (_, when, nowMs, due) => {
     expect(isDue(when, nowMs)).toBe(due);
   });
 });
@@ -51,32 +51,32 @@ describe("the next send of a transaction", () => {
     ["due for a receipt look-up before it is sent", tx.lookOwed(signed), false],
     ["due for a receipt look-up", tx.lookWanted(signed), true],
     ["reset to be sent at once", tx.sentAfresh(rejected), true],
-  ])("is recognised as due or not due if the transaction is %s", (_, pace, due) => {
+  ])("is correctly classified as due or not due if the transaction is %s", (_, pace, due) => {
     expect(tx.isSendDue(pace, NOW)).toBe(due);
   });
 
   it.each(SUBMIT_ANSWERS)(
-    "(after the answer %s) awaits a price check exactly if the payload was accepted or underpriced",
+    "(after the answer %s) requires a price check first exactly if the payload was accepted or underpriced",
     (answer) => {
       expect(tx.awaitsVerdict({ ...signed, answer })).toBe(isTaken(answer) || answer === "underpriced");
       expect(tx.awaitsVerdict(tx.judged({ ...signed, answer }))).toBe(false);
     },
   );
 
-  it("is due at once when the preceding nonce is mined, only if the transaction was refused as a future nonce", () => {
+  it("is due as soon as the preceding nonce is mined if the transaction was refused as a future nonce", () => {
     const early = tx.refused(signed, "nonceTooHigh", { nowMs: NOW, random: 0.5 });
     expect(tx.predecessorMined(early).send).toBe(AT_ONCE);
     expect(tx.predecessorMined(rejected)).toBe(rejected);
   });
 
-  it("needs its raw bytes read again only if another attempt is sent", () => {
+  it("requires reading the raw bytes again only if another attempt is sent", () => {
     expect(tx.turnedTo(signed, 2)).toMatchObject({ sendOrdinal: 2, rawTransaction: null });
     expect(tx.turnedTo(signed, 1)).toBe(signed);
   });
 });
 
 describe("submission refusals of a transaction", () => {
-  it("are counted while they are consecutive, rejections separately, and reset when an endpoint accepts the transaction", () => {
+  it("are counted while they are consecutive, and the count is reset when an endpoint accepts the transaction", () => {
     const again = tx.refused(rejected, "rejected", { nowMs: NOW, random: 0 });
     expect(again).toMatchObject({ failures: 2, rejections: 2, claimed: false });
     expect(tx.refused(again, "unknown", { nowMs: NOW, random: 0 })).toMatchObject({ failures: 3, rejections: 0 });
@@ -89,14 +89,14 @@ describe("submission refusals of a transaction", () => {
 });
 
 describe("the order of receipt checks", () => {
-  it("puts required checks first, then those that are due, then the oldest, and unanswered ones last", () => {
+  it("puts required checks first, then due ones, then the oldest, and those that got no answer last", () => {
     const failed = (ms: number) => tx.lookFailed(resumed, ms);
     const inTurn = [resumed, tx.lookWanted(looked), tx.looked(resumed, 1), tx.looked(resumed, 2), failed(3), failed(4)];
     const shuffled = [4, 2, 5, 0, 3, 1].map((index) => inTurn[index] as Pace);
     expect(shuffled.sort(tx.byTurn)).toEqual(inTurn);
   });
 
-  it("includes checks that are required, due, or older than an interval", () => {
+  it("includes checks that are required or due, or whose last run is older than an interval", () => {
     expect([resumed, tx.lookWanted(looked), looked].map((pace) => tx.isLookDue(pace, NOW + 9, 10))).toEqual([
       true,
       true,
@@ -111,8 +111,8 @@ describe("the order of receipt checks", () => {
   });
 });
 
-describe("the search for a transaction that endpoints lost", () => {
-  it("lasts from the time its hash was lost until the transaction is sent again", () => {
+describe("the search for a transaction that the endpoints no longer have", () => {
+  it("starts when the transaction is first missed, and ends when the search is given up", () => {
     const lost = tx.sightLost(signed, NOW);
     expect(tx.searched(lost, NOW + 5).search).toEqual({ sinceMs: NOW, nextMs: NOW + 5 });
     expect(tx.searched(signed, NOW)).toBe(signed);
@@ -159,7 +159,7 @@ const event: fc.Arbitrary<(pace: Pace) => Pace> = fc.oneof(
 );
 
 describe("the schedule of a transaction, after any events,", () => {
-  it("has always the same fields, is immutable, and counts consecutive results", () => {
+  it("always has the same fields, is immutable, and counts consecutive failures", () => {
     const shape = Object.keys(resumed);
     fc.assert(
       fc.property(fc.array(event, { maxLength: 30 }), (events) => {
@@ -175,7 +175,7 @@ describe("the schedule of a transaction, after any events,", () => {
     );
   });
 
-  it("has no send due while one is in progress, a check is required, or nothing can be sent", () => {
+  it("has no due send while a send is in progress, a receipt check is required, or there is nothing to send", () => {
     fc.assert(
       fc.property(fc.array(event, { maxLength: 30 }), ms, (events, nowMs) => {
         const pace = events.reduce((before, happens) => happens(before), resumed);

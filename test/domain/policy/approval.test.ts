@@ -40,7 +40,7 @@ describe("an approval limit", () => {
     expect(asked({ aboveValue: "0", aboveCost: "0" }, null, 5n, "cost")).toBeNull();
   });
 
-  it("allows a day for the approval by default; of two limits, the shorter time applies", () => {
+  it("allows a day for the approval by default, and the shorter time if two limits apply", () => {
     expect(asked({ aboveValue: "1" }, null, 2n)?.expiresAfterMs).toBe(24 * HOUR_MS);
     const shorter = asked({ aboveValue: "1", expiresAfter: "2h" }, { aboveValue: "1", expiresAfter: "90m" }, 2n);
     expect(shorter).toMatchObject({ rule: "signer.requireApproval", expiresAfterMs: 1.5 * HOUR_MS });
@@ -64,7 +64,7 @@ describe("an approval limit", () => {
     },
   );
 
-  it("is known to be absent if no policy has one, so that nothing is read for it", () => {
+  it("is reported as absent if no policy contains one", () => {
     expect(policiesOf({ keys: { a: { to: [] } } }).asksApproval).toBe(false);
     expect(policiesOf({ signers: { "*": { requireApproval: { aboveCost: "1" } } } }).asksApproval).toBe(true);
   });

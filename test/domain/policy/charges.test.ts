@@ -9,13 +9,13 @@ describe("the amount charged for a final transaction", () => {
     return standing([COUNTED, ...settledCharges([COUNTED], paid)]);
   };
 
-  it("is the amount paid, including blob and data costs if they are certain", () => {
+  it("is the amount paid, including blob and data costs that are certain", () => {
     expect(counts(40n)).toEqual({ value: 10n, cost: 50n });
     expect(counts(140n)).toEqual({ value: 10n, cost: 150n });
   });
 
   // protects [Attacks] src/application/stages/7-complete/complete.ts, src/domain/policy/charges.ts, src/adapters/evm/reads/agree.ts
-  it("is at least the worst case if only one endpoint reports blob or data costs", () => {
+  it("is at least the worst case if the blob or data costs are uncertain", () => {
     expect(counts(40n, { unsure: true })).toEqual({ value: 10n, cost: 110n });
     expect(counts(140n, { unsure: true })).toEqual({ value: 10n, cost: 150n });
     expect(counts(40n, { unsure: true, succeeded: false })).toEqual({ value: 0n, cost: 100n });

@@ -85,7 +85,7 @@ describe("a rule of a policy", () => {
   });
 
   // protects [Attacks] src/domain/policy/use.ts
-  it("about amounts ignores past hours and days, and does not use an earlier hour again if the clock goes back", () => {
+  it("about amounts ignores past hours and days, but still counts a used amount if the clock is set back", () => {
     const worst = { value: 5n, cost: 5n };
     const later = (ms: number) => new Date(NOON.getTime() + ms);
     const full = usedUp(10n, 10n);
@@ -96,7 +96,7 @@ describe("a rule of a policy", () => {
     expect(ruleOf({ maxValue: { perHour: "10" } }, { worst, use: full, at: later(-3_600_000) })).not.toBeNull();
   });
 
-  it("does not refuse an amount that was charged before, nor a receiver that was checked before", () => {
+  it("does not refuse an amount that was already charged, or a receiver that was already checked", () => {
     const nothing = { value: 0n, cost: 0n };
     expect(ruleOf({ maxCost: { perHour: "1" } }, { more: nothing, use: usedUp(9n, 9n) })).toBeNull();
     const moved = { to: [SIGNER], selectors: ["0x"], hours: "00:00-01:00", chains: [7] };
@@ -190,7 +190,7 @@ describe("a policy document", () => {
     });
   });
 
-  it("is refused if a rule is null, as an unfilled template leaves it: it would limit nothing", () => {
+  it("is refused if a rule is null, because a null rule would limit nothing", () => {
     expect(parsePolicies({ signers: null, keys: null, abis: null }, codec)).toEqual({
       mistakes: ["abis is not an object", "signers is not an object", "keys is not an object"],
     });
@@ -201,7 +201,7 @@ describe("a policy document", () => {
     ["behind an array of fixed length", "f(uint256[2] a, uint256 b)", "b"],
     ["of text", "f(string a)", "a"],
     ["that does not exist", "f(uint256 a)", "b"],
-  ])("cannot limit an argument %s, whose place in the data is not one word", (_, signature, name) => {
+  ])("is refused if it limits an argument %s", (_, signature, name) => {
     const policy = { calls: [{ function: signature, arguments: { [name]: { max: "1" } } }] };
     const parsed = parsePolicies({ keys: { a: policy } }, codec);
     expect("mistakes" in parsed && parsed.mistakes).toHaveLength(1);

@@ -94,7 +94,7 @@ function item(txId: string, from: { state: "TRACKING" | "CONFIRMED" }, more: Par
 
 describe("the used amount of policy limits, kept by hour and day,", () => {
   // protects [Attacks] src/domain/ledger/move.ts, src/domain/ledger/guard.ts, src/domain/policy/charges.ts
-  it("equals the sum of all charges, and no admitted transaction exceeds a limit", () => {
+  it("equals the sum of all charges, so that a create is admitted exactly if it fits the limits", () => {
     const limits = Object.fromEntries(Object.entries(LIMITS).map(([name, most]) => [name, `${most}`]));
     const policies = forSigner(LANE.signer, { maxCost: limits });
     fc.assert(

@@ -42,7 +42,7 @@ describe("the list of attempts that may be sent", () => {
     [["initial", "cancel", "foreign"], [2]],
     [["external"], []],
     [[], []],
-  ])("is, for attempts of the kinds %j, %j", (kinds, ordinals) => {
+  ])("contains, for attempts of the kinds %j, those with the numbers %j", (kinds, ordinals) => {
     expect(sendableAttempts(attempts(...kinds)).map(({ ordinal }) => ordinal)).toEqual(ordinals);
   });
 });
@@ -55,10 +55,13 @@ describe("the attempt to send next", () => {
     [["initial", "foreign"], 2, 1],
     [["external"], null, null],
     [["external"], 1, null],
-  ])("is, for attempts of the kinds %j with the receipt of %j withdrawn, %j", (kinds, withdrawn, expected) => {
-    const gone = withdrawn === null ? null : hash(withdrawn);
-    expect(attemptToSend(attempts(...kinds), gone)?.ordinal ?? null).toBe(expected);
-  });
+  ])(
+    "is, for attempts of the kinds %j after a reorg removed the receipt of %j, number %j",
+    (kinds, withdrawn, expected) => {
+      const gone = withdrawn === null ? null : hash(withdrawn);
+      expect(attemptToSend(attempts(...kinds), gone)?.ordinal ?? null).toBe(expected);
+    },
+  );
 });
 
 describe("the attempt kind of a payload that is signed again at another price", () => {

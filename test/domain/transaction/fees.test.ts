@@ -208,7 +208,7 @@ describe("the first price of a transaction", () => {
     ),
   );
 
-  it("can be signed for any market, keeps requested fees, and exceeds only the caller's own limits", () => {
+  it("can be signed on any fee market, keeps requested fees, and exceeds no limit except the caller's own", () => {
     fc.assert(
       fc.property(markets, wishes, fc.option(wei), (given, wanted, ceiling) => {
         const fees = priceFirstAttempt(given, wanted, ceiling);
@@ -251,7 +251,7 @@ describe("the current base fee", () => {
   });
 });
 
-describe("the fee offer from a market with invalid values", () => {
+describe("the price computed from a fee market with invalid values", () => {
   it("is never negative", () => {
     const fees = priceFirstAttempt(market({ baseFees: [90n], priorityFees: [-70n, -70n] }), {}, null);
     expect(fees).toMatchObject({ maxFeePerGas: 180n, maxPriorityFeePerGas: 0n });
@@ -267,11 +267,11 @@ describe("fees that the caller requested", () => {
     [{ maxFeePerGas: 1n }, false],
     [{ maxPriorityFeePerGas: 1n }, false],
     [{ maxFeePerGas: 1n, maxPriorityFeePerGas: 0n }, true],
-  ])("(%s) are complete without a market: %s", (wishes, expected) => {
+  ])("(%s) are complete without data of the fee market: %s", (wishes, expected) => {
     expect(isFullyPriced(wishes)).toBe(expected);
   });
 
-  it("give the same price on every market if they are complete", () => {
+  it("give the same price on every fee market if they are complete", () => {
     const nowhere: FeeMarket = { baseFees: [], priorityFees: [], gasPrice: 0n };
     for (const wishes of [{ gasPrice: 7n }, { maxFeePerGas: 9n, maxPriorityFeePerGas: 2n }]) {
       expect(priceFirstAttempt(nowhere, wishes, null)).toEqual(priceFirstAttempt(market(), wishes, 1n));

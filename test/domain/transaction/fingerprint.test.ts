@@ -13,7 +13,7 @@ const KEY = `0x${"0a".repeat(32)}` as Hash;
 
 const of = (payload: unknown) => fingerprint(normalisePayload(codec, payload));
 
-describe("two notations of one payload have equal fingerprints:", () => {
+describe("two notations of one payload have equal fingerprints", () => {
   it.each<[string, unknown, unknown]>([
     ["casing of the address", { to: TO }, { to: CHECKSUMMED }],
     ["casing of data", { to: TO, data: "0xABCDEF" }, { to: TO, data: "0xabcdef" }],
@@ -36,7 +36,7 @@ describe("two notations of one payload have equal fingerprints:", () => {
       { to: TO, accessList: [{ address: CHECKSUMMED }] },
       { to: TO, accessList: [{ address: TO, storageKeys: [] }] },
     ],
-  ])("difference in %s", (_, one, other) => {
+  ])("if they differ in %s", (_, one, other) => {
     expect(of(one)).toBe(of(other));
   });
 });

@@ -133,7 +133,7 @@ describe("the transaction state machine", () => {
     }
   });
 
-  it("enters a settled state because of a chain outcome only from TRACKING/MINED, that is with a receipt", () => {
+  it("enters a settled state by a chain outcome only from TRACKING/MINED, so only with a receipt", () => {
     const deciding = [
       "confirm",
       "revert",
@@ -168,11 +168,14 @@ describe("completions in the feed", () => {
     expect([...completing].sort()).toEqual([...settling, ...refusing, "reorg", "stick"].sort());
   });
 
-  it.each(completing)("(event %s) have the entered state, or REORGED if a settled state was left", (event) => {
-    const rule: TransitionRule = TRANSITIONS[event];
-    const entered = rule.to === "same" ? null : rule.to.state;
-    expect(rule.completion?.state).toBe(event === "reorg" ? "REORGED" : entered);
-  });
+  it.each(completing)(
+    "(event %s) have the state that the event enters, or REORGED if it leaves a settled state",
+    (event) => {
+      const rule: TransitionRule = TRANSITIONS[event];
+      const entered = rule.to === "same" ? null : rule.to.state;
+      expect(rule.completion?.state).toBe(event === "reorg" ? "REORGED" : entered);
+    },
+  );
 
   it("are marked as settled unless the payload may still execute", () => {
     for (const event of completing) {
@@ -188,13 +191,13 @@ describe("transaction states", () => {
     expect(STATES.filter(isSettled)).toEqual(["CONFIRMED", "FAILED_FINAL"]);
   });
 
-  it("exist with a sub-state, without one, or both ways", () => {
+  it("can each exist with a sub-state, without one, or both ways", () => {
     for (const state of STATES) {
       expect(SUB_STATES[state].length > 0 || BARE_STATES.includes(state), state).toBe(true);
     }
   });
 
-  it("have distinct sub-states: each name has one meaning", () => {
+  it("have no sub-state name in common", () => {
     const all: SubState[] = STATES.flatMap((state) => [...SUB_STATES[state]]);
     expect(new Set(all).size).toBe(all.length);
   });

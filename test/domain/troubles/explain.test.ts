@@ -295,7 +295,7 @@ describe("the explanation of a transaction's status", () => {
     expect(blockedBy).toEqual({ txId: "b", nonce: 6 });
   });
 
-  it("names the expiry last, and also a hold on the transaction or on its predecessor", () => {
+  it("names the expiry as the last cause, after a suspension or a hold", () => {
     const { causes, help } = explain(situation({ transaction: { validUntil: later(90) } }));
     expect(causes.map(({ code }) => code)).toEqual(["WAITING_FOR_BLOCK", "EXPIRES"]);
     expect(causes[1]?.text).toBe(

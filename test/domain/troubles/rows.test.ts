@@ -83,7 +83,7 @@ describe("the list of troubles for operators", () => {
     expect(found.map(({ severity, code }) => [severity, code])).toEqual([["ERROR", "STUCK"]]);
   });
 
-  it("has ready-to-send requests for the actions; only the reason is missing", () => {
+  it("contains, for each action, a request that is complete except for the reason", () => {
     const actions = EVERYTHING.flatMap((each) => each.actions.map((action) => ({ ...action, code: each.code })));
     expect(actions.map(({ code, method, path, body }) => [code, method, path, body])).toEqual([
       ["KILLED", "DELETE", "/api/v1/kill", {}],
@@ -102,7 +102,7 @@ describe("the list of troubles for operators", () => {
     ]);
   });
 
-  it("has no template in a path: all ids are filled in", () => {
+  it("contains request paths with all ids filled in", () => {
     for (const { path } of offersFor({ txId, ...lane, hole: { nonce: 6, txId } }, HELP_CODES))
       expect(path).not.toMatch(/[{}]/);
   });
@@ -123,8 +123,8 @@ describe("a hole in the nonces of a lane", () => {
   });
 });
 
-describe("the troubles of endpoints", () => {
-  it("are more severe for an endpoint of the wrong chain than for one that fails", () => {
+describe("the list of troubles with endpoints", () => {
+  it("has a higher severity for an endpoint of the wrong chain than for one that fails", () => {
     const of = (status: "failing" | "behind" | "foreign") =>
       ofEndpoint({ chainId: 5, index: 0, url: "https://rpc.example", status, behind: 30 });
     expect(of("foreign")).toMatchObject({
@@ -135,7 +135,7 @@ describe("the troubles of endpoints", () => {
     expect(of("behind").sentence).toContain("(30 blocks)");
   });
 
-  it("have one row if endpoints disagree about many blocks", () => {
+  it("has one row even if endpoints disagree about many blocks", () => {
     const disputes = [11, 12, 13].map((number) => ({ code: "RPC_DISAGREES", number, since: ago(number) }) as const);
     expect(ofDisputes(5, disputes)).toMatchObject([
       { code: "RPC_DISAGREES", sentence: expect.stringContaining("3 blocks") },
@@ -143,7 +143,7 @@ describe("the troubles of endpoints", () => {
     expect(ofDisputes(5, [])).toEqual([]);
   });
 
-  it("have a row for endpoints that disagree about the gas price, with each endpoint's price", () => {
+  it("has a row with each endpoint's price if endpoints disagree about the gas price", () => {
     const answers = ["a asks 7 wei for a unit of gas", "b asks 900 wei for a unit of gas"];
     const trouble = ofPriceDispute(5, { answers, since: ago(3) });
     expect(trouble).toMatchObject({ code: "RPC_DISAGREES", severity: "ERROR", chainId: 5, since: ago(3) });
@@ -151,7 +151,7 @@ describe("the troubles of endpoints", () => {
   });
 });
 
-it("the sentence about transactions that wait behind a trouble states how many they are", () => {
+it("the sentence about transactions that wait because of a trouble states their number", () => {
   expect([0, 1, 2].map(behind)).toEqual(["", " One transaction waits behind it.", " 2 transactions wait behind it."]);
   expect(NOWHERE.actions).toEqual([]);
 });

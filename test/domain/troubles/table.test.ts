@@ -28,7 +28,7 @@ describe("the table of troubles", () => {
     }
   });
 
-  it("has the same severity as every alert raised in the source", () => {
+  it("has the same severity for each alert as the source code that raises it", () => {
     const root = new URL("../../../src/", import.meta.url);
     const files = readdirSync(root, { recursive: true, encoding: "utf8" }).filter((file) => file.endsWith(".ts"));
     const raised = files.flatMap((file) => [
@@ -41,14 +41,14 @@ describe("the table of troubles", () => {
   });
 });
 
-describe("a cause of troubles", () => {
-  it("gives one row for all transactions of a lane, with the lowest nonce and the earliest time", () => {
+describe("the attention list for operators", () => {
+  it("has one row for all transactions of a lane with the same cause, with the lowest nonce and the earliest time", () => {
     const seven = [1, 2, 3, 4, 5, 6, 7].map((nonce) => onLane("INSUFFICIENT_FUNDS", nonce));
     expect(condensed(seven)).toMatchObject([{ nonce: 1, waiting: 6, since: ago(7) }]);
     expect(condensed([...seven, onLane("INSUFFICIENT_FUNDS", 1, ago(1), 2)])).toHaveLength(2);
   });
 
-  it("hides the rows of its consequences only on its own lane", () => {
+  it("hides the consequences of a cause only on the same lane", () => {
     const deep = trouble("PENDING_DEEP", { chainId: 5, signer: signer(1), sentence: "s" });
     const elsewhere = { ...deep, id: "other", signer: signer(2) };
     const found = condensed([onLane("STUCK", 1), deep, elsewhere]);
@@ -58,7 +58,7 @@ describe("a cause of troubles", () => {
     ]);
   });
 
-  it("counts the waiting transactions of all lanes of an unreachable chain", () => {
+  it("counts, for an unreachable chain, the waiting transactions of all its lanes", () => {
     const rows = [1, 2, 3].map((of) => onLane("CHAIN_UNREACHABLE", 6, ago(1), of));
     expect(condensed([ofUnreachable(5, ago(9), 0), ...rows])).toMatchObject([
       { code: "CHAIN_UNREACHABLE", txId: null, since: ago(9), waiting: 6 },

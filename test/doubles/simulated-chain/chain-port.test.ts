@@ -46,7 +46,7 @@ describe("the simulated chain, called directly without HTTP,", () => {
     },
   );
 
-  it("returns the answer of a second endpoint, which may lag", async () => {
+  it("also returns the answers of a second endpoint, which may lag", async () => {
     const simulated = new SimulatedChain();
     const lagging = new Faults();
     const chain = new DirectChain(simulated, { elsewhere: { chain: simulated, faults: lagging } });

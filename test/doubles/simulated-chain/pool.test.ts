@@ -55,7 +55,7 @@ describe("the simulated mempool (nonces):", () => {
     expect(chain.pendingNonce(alice.address)).toBe(65);
   });
 
-  it("it does not count executable transactions against the queue limit", async () => {
+  it("it does not count executable transactions toward the limit of queued ones", async () => {
     const chain = chainWith();
     for (let nonce = 0; nonce < 100; nonce++) chain.submit(await alice.sign({ nonce }));
     expect(chain.pendingNonce(alice.address)).toBe(100);
@@ -87,17 +87,14 @@ describe("replacement in the simulated mempool", () => {
     ["one wei short on the cap", 11n * GWEI - 1n, 3n * GWEI, "replacement transaction underpriced"],
     ["one wei short on the tip", 20n * GWEI, (22n * GWEI) / 10n - 1n, "replacement transaction underpriced"],
     ["the cap alone", 20n * GWEI, 2n * GWEI, "replacement transaction underpriced"],
-  ])(
-    "succeeds or fails as expected with a price raise of %s",
-    async (_, maxFeePerGas, maxPriorityFeePerGas, expected) => {
-      const chain = chainWith();
-      chain.submit(await alice.sign(first));
-      expect(said(chain, await alice.sign({ nonce: 0, maxFeePerGas, maxPriorityFeePerGas }))).toBe(expected);
-      expect(chain.pool.size).toBe(1);
-    },
-  );
+  ])("has the expected result for a price raise of %s", async (_, maxFeePerGas, maxPriorityFeePerGas, expected) => {
+    const chain = chainWith();
+    chain.submit(await alice.sign(first));
+    expect(said(chain, await alice.sign({ nonce: 0, maxFeePerGas, maxPriorityFeePerGas }))).toBe(expected);
+    expect(chain.pool.size).toBe(1);
+  });
 
-  it("removes the old bytes: they are neither known nor mined afterwards", async () => {
+  it("removes the old transaction, which is then neither known nor mined", async () => {
     const chain = chainWith();
     const old = await alice.sign(first);
     const { hash } = accepted(chain, old);
@@ -189,7 +186,7 @@ describe("the simulated mempool (gas and size limits):", () => {
     expect(said(chain, await alice.sign({ nonce: 1, to: null, data, gas: 53_022n }))).toBe("accepted");
   });
 
-  it("it refuses more gas than the block limit, and more than 128 kB", async () => {
+  it("it refuses more gas than the block limit, and transactions over 128 kB", async () => {
     const chain = chainWith();
     expect(said(chain, await alice.sign({ nonce: 0, gas: 30_000_001n }))).toBe("exceeds block gas limit");
     const data: Hex = `0x${"00".repeat(131_072)}`;
@@ -230,7 +227,7 @@ describe("the simulated mempool (raw bytes):", () => {
     expect(said(chain, unprotected)).toBe("only replay-protected (EIP-155) transactions allowed over RPC");
   });
 
-  it("it refuses the larger of the two valid signatures (EIP-2)", async () => {
+  it("it refuses the second valid form of a signature, with the higher s value (EIP-2)", async () => {
     const chain = chainWith();
     expect(said(chain, flipSignature(await alice.sign({ nonce: 0 })))).toBe("invalid sender");
   });

@@ -61,7 +61,7 @@ describe("a reorg of the simulated chain", () => {
     expect(chain.account(alice.address).nonce).toBe(0);
   });
 
-  it("leaves a transaction in the queue, unmined, if the one with the nonce below it was dropped", async () => {
+  it("leaves a transaction unmined in the queue if the preceding nonce was dropped", async () => {
     const chain = new SimulatedChain();
     const first = await send(chain, alice, 0);
     const second = await send(chain, alice, 1);
@@ -105,8 +105,8 @@ describe("a reorg of the simulated chain", () => {
   });
 });
 
-describe("on the simulated chain, another program with the same key", () => {
-  it("consumes a nonce and displaces our transaction from the mempool", async () => {
+describe("on the simulated chain, a program that uses our key", () => {
+  it("consumes a nonce, and its transaction displaces ours from the mempool", async () => {
     const chain = new SimulatedChain();
     const ours = await send(chain, alice, 0);
     const next = await send(chain, alice, 1);
@@ -117,7 +117,7 @@ describe("on the simulated chain, another program with the same key", () => {
     expect(chain.pendingNonce(alice.address)).toBe(2);
   });
 
-  it("changes only the pending count while its transaction is unmined", () => {
+  it("changes only the pending transaction count while its transaction is unmined", () => {
     const chain = new SimulatedChain();
     chain.injectForeign(alice.address);
     expect(chain.pendingNonce(alice.address)).toBe(1);

@@ -35,7 +35,7 @@ const AT_ONCE = 25;
 
 describe("a node's /rpc as the only provider", () => {
   // protects [JSON-RPC] src/adapters/http/rpc/chain-reads.ts
-  it("serves web3.js on a slow chain, although web3.js polls on timers and cannot handle a refusal", {
+  it("serves web3.js even on a slow chain", {
     timeout: TIMEOUT_MS,
   }, async ({ edr, nodes, database, onTestFinished }) => {
     const directory = await installed("web3.js", web3js);
@@ -60,7 +60,7 @@ describe("a node's /rpc as the only provider", () => {
     await audit({ database, rpcUrl: edr.url });
   });
 
-  it("serves cast, whose explicit nonces are honoured, or ignored if the URL requests that", {
+  it("serves cast, and honours its explicit nonces unless the URL requests to ignore them", {
     timeout: TIMEOUT_MS,
   }, async ({ edr, nodes, database }) => {
     const binary = await installed("cast", cast);

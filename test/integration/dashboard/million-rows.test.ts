@@ -134,7 +134,7 @@ describe("a node with 10,000 lanes and a million transactions", () => {
   });
 
   // protects [The dashboard] src/application/queries/explain.ts, src/adapters/dashboard/public/parts/explanation.js
-  it("calls the endpoint once for a lane opened in the dashboard, not again for other views", async () => {
+  it("calls the endpoint once when a lane is opened in the dashboard, and not for other views", async () => {
     await open("#/");
     const before = await asked();
     const spentBefore = await spentMs();
@@ -151,7 +151,7 @@ describe("a node with 10,000 lanes and a million transactions", () => {
     expect(await asked()).toBe(opened);
   });
 
-  it("lists the only stuck lane first in the dashboard, with a link to it", async () => {
+  it("shows the only stuck lane at the top of the dashboard, with a link to it", async () => {
     await open("#/");
     await page.locator(".trouble").first().locator(`a[title="${STUCK}"]`).click();
     await page.locator(".strip .nonce.stuck").first().waitFor();

@@ -84,7 +84,7 @@ describe("an operator who uses only the dashboard", () => {
     await stack?.stop();
   });
 
-  it("finds a hole and fills it", async () => {
+  it("finds a hole in the nonces and fills it", async () => {
     await stack.client.reserveNonce({ signer: signer(0), ttl: 1 });
     const { txId } = await stack.client.send(transfer(0));
     await waitUntil(async () => (await stack.client.get(txId)).state === "STUCK", "the head is stuck");

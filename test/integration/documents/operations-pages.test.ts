@@ -21,7 +21,7 @@ const SIGNER = "0xf39Fd6e51aad88F6F4ce6aB8827279cffFb92266";
 /** The publicly known key of the account that the pages use. */
 const KEY = "0xac0974bec39a17e36ba4a6b4d238ff944bacb478cbed5efcae784d7bf4f2ff80";
 
-describe("the commands of the pages about the database", () => {
+describe("the commands in the documentation pages about the database", () => {
   let server: EmbeddedPostgres | null;
   let stack: Stack;
   let backups: TemporaryDirectory;
@@ -63,7 +63,7 @@ describe("the commands of the pages about the database", () => {
     },
   });
 
-  it("work as printed, one page after the other", { timeout: 120_000 }, async ({ skip }) => {
+  it("work as printed, if the pages are followed in order", { timeout: 120_000 }, async ({ skip }) => {
     skip(server === null, NO_POSTGRES_15);
     const [roles = ""] = shellBlocks("docs/operations/README.md");
     const [migrate = "", start = ""] = roles.split("\n");

@@ -71,7 +71,7 @@ describe("the shell blocks of the documentation", () => {
     expect(await run(script.join("\n"), onStack())).toMatch(said);
   });
 
-  it("are, in docs/guides/cluster.md, a valid configuration and commands that work", async () => {
+  it("in docs/guides/cluster.md are a valid configuration and commands that work", async () => {
     const [node = "", ...rest] = shellBlocks("docs/guides/cluster.md");
     const settings = node.split("\n").filter((line) => line.startsWith("export "));
     const secrets = { ORDERS_SECRET: "o".repeat(32), ON_CALL_SECRET: "c".repeat(32), CLUSTER_SECRET: "s".repeat(32) };

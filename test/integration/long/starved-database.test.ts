@@ -45,7 +45,7 @@ async function undergo(
 
 describe("a full disk of the database", () => {
   // protects [The database's rights, name and limits] src/adapters/postgres/session/errors.ts, src/domain/errors.ts
-  it("causes 503 responses that consume nothing, and one log line; accepted transactions continue when there is space", async ({
+  it("causes 503 responses and one log line, and accepted transactions continue when there is space again", async ({
     edr,
     nodes,
     database,
@@ -71,11 +71,7 @@ describe("a full disk of the database", () => {
 
 describe("a database server without a free connection", () => {
   // protects [The database's rights, name and limits] src/adapters/postgres/session/is-away.ts
-  it("delays the start of a node, later causes 503 responses, and loses nothing once connections are free", async ({
-    edr,
-    nodes,
-    database,
-  }) => {
+  it("delays the start of a node, later causes 503 responses, and causes no loss", async ({ edr, nodes, database }) => {
     const role = `limited_${new URL(database.url).pathname.slice(-12)}`;
     await database.query(`CREATE ROLE ${role} LOGIN PASSWORD 'secret' CONNECTION LIMIT 0`);
     await migrate({ databaseUrl: database.url, grant: role });
@@ -109,7 +105,7 @@ const TABLES = ["lane", "transaction", "attempt", "node_instance"].map((table) =
 
 describe("a table lock of another database client", () => {
   // protects [The database's rights, name and limits] src/adapters/postgres/session/limits.ts, src/application/lane/lease.ts
-  it("delays no create if it is in read mode, like that of pg_dump on every table", async ({
+  it("does not delay creates if it is a read lock, such as that of pg_dump on every table", async ({
     edr,
     nodes,
     database,
@@ -126,7 +122,7 @@ describe("a table lock of another database client", () => {
   });
 
   // protects [The database's rights, name and limits] src/adapters/postgres/session/limits.ts, src/application/lane/lease.ts
-  it("causes 503 responses until it is released, if it is exclusive and longer than a lease, like that of ALTER TABLE", async ({
+  it("causes 503 responses while it lasts, if it is exclusive (as of ALTER TABLE) and longer than a lease", async ({
     edr,
     nodes,
     database,

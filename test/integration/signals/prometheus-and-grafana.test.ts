@@ -102,7 +102,7 @@ describe("a real Prometheus", () => {
 });
 
 describe("a real Grafana", () => {
-  it("loads the dashboard with every panel", async () => {
+  it("loads the dashboard with all of its panels", async () => {
     if (GRAFANA === null) return sayMissing("grafana", DASHBOARD);
     const place = folder();
     for (const name of ["dashboards", "data", "provisioning/dashboards"])

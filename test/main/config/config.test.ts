@@ -127,7 +127,7 @@ describe("default settings", () => {
     });
   });
 
-  it("require two confirmations in dev, unless configured otherwise", () => {
+  it("require two confirmations in dev mode", () => {
     expect(load({ command: "dev" }).config.chainDefaults.confirmations).toBe(2);
     const env = { FENCEPOST_CONFIRMATIONS: "5" };
     expect(load({ command: "dev", env }).config.chainDefaults.confirmations).toBe(5);
@@ -154,7 +154,7 @@ describe("the resolution of configuration values", () => {
     expect(load({ file: { port: 1 }, env: { FENCEPOST_PORT: " " } }).config.port).toBe(1);
   });
 
-  it("checks overridden values too", () => {
+  it("also checks values that are overridden", () => {
     expect(mistakes({ file: { port: "x" }, env: { FENCEPOST_PORT: "2" } })).toHaveLength(1);
   });
 
@@ -182,7 +182,7 @@ describe("chains in the configuration", () => {
     ]);
   });
 
-  it("are overridden by the environment, including their own settings", () => {
+  it("can be overridden by environment variables, including their own settings", () => {
     const file = { chains: [{ id: 1, rpc: "https://one", confirmations: 3 }] };
     const env = { FENCEPOST_CONFIRMATIONS: "9", FENCEPOST_RPC_URL: "http://localhost:1" };
     expect(load({ file, env }).config.chains).toMatchObject([
@@ -266,7 +266,7 @@ describe("chains in the configuration", () => {
     ]);
   });
 
-  it("refuse endpoints in two places, rpcUrl and chains", () => {
+  it("are refused if endpoints are given both in rpcUrl and in chains", () => {
     const file = { rpcUrl: "http://a", chains: [{ rpc: "http://b" }] };
     expect(mistakes({ file })).toEqual([
       "fencepost.config.ts: rpcUrl: cannot be combined with chains; move it into the chain's rpc",
@@ -530,7 +530,7 @@ describe("the configuration is refused in one clear line for", () => {
     ["a mnemonic", "test test test test test test test test test test test junk", ["test test"]],
     // protects [Signers] src/main/config/credentials.ts
     // protects [Attacks] src/main/config/sources.ts
-  ])("a setting that contains %s by mistake, without quoting it", (_, secret, parts) => {
+  ])("a setting that contains %s by mistake, without quoting the value", (_, secret, parts) => {
     for (const key of SETTING_KEYS) {
       const lines = mistakes({ env: { [SETTINGS[key].variable]: secret } }).join("\n");
       for (const part of parts) expect(lines).not.toContain(part);
@@ -566,8 +566,8 @@ describe("a confirmation count inherited from the common settings", () => {
   });
 });
 
-describe("the settings of each command", () => {
-  it("for start must include database, chain, signer, and authentication", () => {
+describe("the configuration of a command", () => {
+  it("must include, for start, the database, a chain, a signer and authentication", () => {
     expect(mistakes({ command: "start" }).map((line) => line.split(":")[0])).toEqual([
       "FENCEPOST_DATABASE_URL",
       "FENCEPOST_RPC_URL",
@@ -577,7 +577,7 @@ describe("the settings of each command", () => {
     expect(mistakes({ command: "start", env: START })).toEqual([]);
   });
 
-  it("for start must include API keys, unless auth is none", () => {
+  it("must include, for start, API keys unless auth is none", () => {
     const { FENCEPOST_API_KEYS: _, ...rest } = START;
     const { config } = load({ command: "start", env: { ...rest, FENCEPOST_AUTH: "none" } });
     expect(config.apiKeys).toBe("none");
@@ -586,7 +586,7 @@ describe("the settings of each command", () => {
     ]);
   });
 
-  it("give each API key the node's rate and queue share, unless the key has its own", () => {
+  it("gives each API key the node's rate and queue share, unless the key has its own", () => {
     const env = { FENCEPOST_KEY_RATE: "50", FENCEPOST_KEY_READ_RATE: "500", FENCEPOST_KEY_QUEUE_SHARE: "0.25" };
     const secrets = ["a", "b"].map((letter) => letter.repeat(22));
     const own = { createsPerSecond: 5, readsPerSecond: 50, queueShare: 0.1 };
@@ -600,7 +600,7 @@ describe("the settings of each command", () => {
     expect(config.keyQuotas).toEqual(usual);
   });
 
-  it("for start are complete with any kind of signer, and with chains from a file", () => {
+  it("is complete, for start, with any kind of signer and with chains from a file", () => {
     const { FENCEPOST_PRIVATE_KEYS: _, FENCEPOST_RPC_URL: __, ...rest } = START;
     const file = { chains: [{ rpc: "http://a" }] };
     const mnemonic = "test test test test test test test test test test test junk";
@@ -631,28 +631,28 @@ describe("the settings of each command", () => {
     }
   });
 
-  it("for start are refused, with a list of every kind of signer, if no signer is set", () => {
+  it("is refused, for start, with a list of every kind of signer if no signer is set", () => {
     const { FENCEPOST_PRIVATE_KEYS: _, ...rest } = START;
     const [line = ""] = mistakes({ command: "start", env: rest });
     for (const key of SIGNER_KEYS.slice(1)) expect(line).toContain(SETTINGS[key].variable);
   });
 
-  it("are reported once if invalid, and not also as missing", () => {
+  it("has each invalid setting reported once, and not also as missing", () => {
     const env = { ...START, FENCEPOST_DATABASE_URL: "mysql://x", FENCEPOST_PRIVATE_KEYS: "0x12" };
     expect(mistakes({ command: "start", env })).toHaveLength(2);
   });
 
-  it("for migrate must include only the database", () => {
+  it("needs, for migrate, no setting but the database", () => {
     expect(mistakes({ command: "migrate" })).toHaveLength(1);
     expect(mistakes({ command: "migrate", env: { FENCEPOST_DATABASE_URL: "postgres://h/d" } })).toEqual([]);
   });
 
-  it("for dev may all be omitted", () => {
+  it("needs, for dev, no setting at all", () => {
     expect(mistakes({ command: "dev" })).toEqual([]);
     expect(mistakes({ command: "dev", env: { FENCEPOST_DATABASE_URL: "postgres://h/d" } })).toEqual([]);
   });
 
-  describe("for dev must include API keys", () => {
+  describe("must include, for dev, API keys", () => {
     const OWN = "is required by dev on a chain or with keys of your own (name:secret, comma-separated; or";
     it.each<[string, Given]>([
       ["a private key", { env: { FENCEPOST_PRIVATE_KEYS: KEY } }],

@@ -85,7 +85,7 @@ describe("in the effective configuration, the cost ceilings of a transaction", (
     expect(effective({}, variables, [424_242]).get("maxFeeGwei")?.value).toBe("100 (chain 424242 is not a known one)");
   });
 
-  it("are shown for each of several chains, with a chain's own ceilings first", () => {
+  it("are shown for each of several chains, and a chain's own ceiling takes precedence", () => {
     const chains = [
       { id: 1, rpc: "http://a" },
       { rpc: "http://b", maxGasCostWei: "7" },

@@ -142,7 +142,7 @@ describe("a configuration file that other users of the machine can read", () => 
     await expect(start()).resolves.toMatchObject({ warnings: [] });
   });
 
-  it("is accepted if it only reads its keys from elsewhere", async () => {
+  it("is accepted if it contains no keys but reads them from elsewhere", async () => {
     const text = `export default { ...${JSON.stringify(OPEN)}, privateKeys: ["cd".repeat(32)] };`;
     await writeMode("fencepost.config.js", text, 0o644);
     await expect(start()).resolves.toMatchObject({ warnings: [] });
@@ -155,7 +155,7 @@ it("a secret that cannot be masked causes a warning at start with the name of it
   expect(warnings).toEqual([expect.stringMatching(/^FENCEPOST_DATABASE_URL: .*choose another$/)]);
 });
 
-describe("the place of the signing keys (process or thread)", () => {
+describe("the place that holds the signing keys", () => {
   const KEY = "11".repeat(32);
   const START = {
     FENCEPOST_DATABASE_URL: "postgres://localhost/db",
@@ -176,7 +176,7 @@ describe("the place of the signing keys (process or thread)", () => {
   });
 
   // protects [Signers] src/main/config/load.ts, src/main/node/open-signing.ts
-  it("is the only place where key files are read: a node with a signing process never has their secrets", async () => {
+  it("is the only place where key files are read, so that a node with a separate signing process never has the keys", async () => {
     expect((await loaded("start", { FENCEPOST_SIGNING: "thread" })).secrets).toContain(KEY);
     expect((await loaded("start")).secrets).not.toContain(KEY);
   });

@@ -14,7 +14,7 @@ import { SETTING_KEYS, SETTINGS } from "../../../src/main/config/schema.ts";
 import { unmaskedSecrets } from "../../../src/main/config/secrets.ts";
 
 describe("secrets that cannot be masked", () => {
-  it("include every word of the settings' names", () => {
+  it("include every word that is part of a setting's name", () => {
     for (const key of SETTING_KEYS) {
       const { variable } = SETTINGS[key];
       expect([variable, isOwnWord(variable)]).toEqual([variable, true]);
@@ -90,7 +90,7 @@ const word = fc.stringMatching(/^[a-z]{8}$/);
  */
 const token = fc.stringMatching(/^[QXZ0-9]{16,40}$/);
 
-describe("a configured secret is never shown", () => {
+describe("a configured secret is never shown in plain text", () => {
   const secrets = fc.record({
     password: token,
     keys: fc.uniqueArray(hex64, { minLength: 1, maxLength: 3 }),
@@ -101,7 +101,7 @@ describe("a configured secret is never shown", () => {
     query: token,
   });
 
-  it("by fencepost config, and the log masks it", () => {
+  it("by fencepost config or by the log", () => {
     fc.assert(
       fc.property(secrets, ({ password, keys, words, apiSecret, rpcToken, rpcPassword, query }) => {
         const variables = {

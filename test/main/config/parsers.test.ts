@@ -96,7 +96,7 @@ describe("number settings", () => {
 });
 
 describe("duration and choice settings", () => {
-  it("report the expected format, or the limits", () => {
+  it("report the expected format or the limits if a value is refused", () => {
     expect(value(duration(500), "10")).toBe("! is not a duration (use 10s, 250ms, 5m)");
     expect(value(duration(500), 10)).toBe("! is not a duration (use 10s, 250ms, 5m)");
     expect(value(duration(500), "100ms")).toBe("! is too short (at least 500ms)");

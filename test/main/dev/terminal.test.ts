@@ -49,7 +49,7 @@ describe("terminal keys of fencepost dev", () => {
     }
   });
 
-  it("include r, which reports if there are too few blocks", async () => {
+  it("include r, which prints a message if there are too few blocks to replace", async () => {
     const { keys, said } = playing();
     await keys.press("r");
     expect(said).toEqual(["reorg: there are too few blocks yet"]);
@@ -98,7 +98,7 @@ describe("terminal keys of fencepost dev", () => {
     expect(said[2]).toMatch(/^Keys: s .*, r .*, f .*, p .*, k .*, q quit$/);
   });
 
-  it("are reported in one line if they fail, and the next key works", async () => {
+  it("print one line if their action fails, and the next key works", async () => {
     const { keys, said } = playing({ send: () => Promise.reject(new Error("the node is away")) });
     await keys.press("s");
     await keys.press("k");

@@ -52,7 +52,7 @@ describe("the facts that `fencepost doctor` collects about a chain", () => {
   });
 
   // protects [The command line] src/adapters/evm/reads/examine-endpoint.ts
-  it("do not count a failed call as a missing method", async () => {
+  it("do not include a method as missing if its call failed for another reason", async () => {
     rpc.on("eth_feeHistory", () => Promise.reject(new Error("the connection ends")));
     const [endpoint] = (await factsOf({})).chains[0]?.endpoints ?? [];
     expect(endpoint?.kind === "answers" && endpoint.lacks.includes("feeHistory")).toBe(false);
@@ -68,7 +68,7 @@ describe("the facts that `fencepost doctor` collects about a chain", () => {
 });
 
 describe("the facts that `fencepost doctor` collects about keys", () => {
-  it("name problems for each source: a file open to other users, or one key given twice", async () => {
+  it("include problems of each key source, such as a file that other users can read, or a key given twice", async () => {
     const file = join(directory, "key.hex");
     writeFileSync(file, KEY, { mode: 0o644 });
     const open = await factsOf({ FENCEPOST_PRIVATE_KEY_FILES: file });

@@ -23,7 +23,7 @@ it("a chain without a gas oracle is returned unchanged", () => {
 it.each([
   ["30", { maxFeePerGas: 30n * GWEI, isFixed: true }],
   ["30.5/1.5", { maxFeePerGas: 30_500_000_000n, maxPriorityFeePerGas: 1_500_000_000n, isFixed: true }],
-])("a fixed gas oracle of %s gwei adds its offer to the fee market", async (said, offer) => {
+])("a fixed gas oracle of %s gwei adds its price to the fee market", async (said, offer) => {
   expect(await advised(said).feeMarket()).toEqual({ ...NO_MARKET, offer });
 });
 

@@ -39,7 +39,7 @@ describe("a starting node waits for its database if", () => {
 });
 
 // protects [Explained, and said aloud] src/main/node/compose-node.ts, src/application/lane/lanes.ts, src/adapters/postgres/session/is-away.ts
-describe("a starting node does not wait for its database after", () => {
+describe("a starting node fails at once, without waiting for its database, after", () => {
   it.each<[string, unknown]>([
     ["a wrong password", WRONG_PASSWORD],
     ["a user without permission to connect", sql("28000")],

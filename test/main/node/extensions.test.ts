@@ -43,7 +43,7 @@ describe("the extensions of an installation", () => {
       "ts",
     ],
     ["a function, in JavaScript", "export default (c) => ({ action: 'NOOP', reason: c.txId });", "mjs"],
-  ])("accept as a stuck hook: %s", async (_, text, extension) => {
+  ])("can include, as a stuck hook, %s", async (_, text, extension) => {
     const { stuckHook } = await fromModule(text, extension);
     expect(await stuckHook?.decide(context)).toEqual({ action: "NOOP", reason: "t" });
   });
@@ -53,14 +53,14 @@ describe("the extensions of an installation", () => {
     ["throws while it loads", "throw new Error('no database');"],
     ["decides nothing", "export default { reason: 'none' };"],
     ["exports nothing", "const a = 1;"],
-  ])("refuse in one line a hook module that %s", async (_, text) => {
+  ])("are refused in one line if the hook module %s", async (_, text) => {
     await expect(fromModule(text)).rejects.toMatchObject({
       name: "ConfigurationError",
       mistakes: [expect.stringMatching(/^FENCEPOST_STUCK_HOOK: .*hook\.ts [^\n]*$/)],
     });
   });
 
-  it("refuse a hook module that does not exist", async () => {
+  it("are refused if the hook module does not exist", async () => {
     const config = { ...nothing, stuckHook: { place: "nowhere/hook.ts", secret: null } };
     await expect(openExtensions({ config })).rejects.toThrow("FENCEPOST_STUCK_HOOK: nowhere/hook.ts cannot be loaded");
   });
@@ -96,7 +96,7 @@ describe("the extensions of an installation", () => {
   it.each([
     ["an object with a name", "export default { name: 'own', propose: () => null };", "own"],
     ["a function", "export default () => null;", "repricing-a function"],
-  ])("accept as a repricing strategy: %s", async (kind, text, name) => {
+  ])("can include, as a repricing strategy, %s", async (kind, text, name) => {
     const path = join(directory.path, `repricing-${kind}.mjs`);
     writeFileSync(path, text);
     const { repricing } = await openExtensions({ config: { ...nothing, repricingModule: path } });
@@ -104,7 +104,7 @@ describe("the extensions of an installation", () => {
     expect(repricing?.propose({} as RepricingView)).toBeNull();
   });
 
-  it("refuse a repricing module without `propose`", async () => {
+  it("are refused if the repricing module has no `propose`", async () => {
     const path = join(directory.path, "repricing-nothing.mjs");
     writeFileSync(path, "export default { decide: () => null };");
     await expect(openExtensions({ config: { ...nothing, repricingModule: path } })).rejects.toThrow(

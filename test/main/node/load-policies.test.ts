@@ -28,7 +28,7 @@ describe("the policies of a node", () => {
     expect(read).toEqual(said);
   });
 
-  it("prevent a start if they are unreadable or invalid, instead of being ignored", async () => {
+  it("prevent the node's start if they are unreadable or invalid", async () => {
     const file = join(directory.path, "broken.json");
     await writeFile(file, "{");
     for (const broken of [file, join(directory.path, "missing.json")]) {

@@ -10,7 +10,7 @@ const context = {} as Partial<StuckContext> as StuckContext;
 
 describe("secrets are masked", () => {
   // protects [Attacks] src/main/node/masked-ports.ts
-  it("in a hook's reason and audit, but not in its payload", async () => {
+  it("in the reason and audit of a hook's decision, but not in its payload", async () => {
     const payload = { to: null, data: SECRET };
     const decided = { action: "REPLACE", reason: `by ${SECRET}`, audit: { deep: [SECRET] }, payload } as StuckDecision;
     const hook = maskedHook({ decide: () => decided }, mask);
@@ -25,13 +25,13 @@ describe("secrets are masked", () => {
   });
 
   // protects [Attacks] src/main/node/masked-ports.ts
-  it("in a hook's error", async () => {
+  it("in the error of a hook", async () => {
     const decide = () => Promise.reject(new Error(`no ${SECRET}`));
     await expect(maskedHook({ decide }, mask).decide(context)).rejects.toThrow(/^no \*\*\*$/);
   });
 
   // protects [Attacks] src/main/node/masked-ports.ts
-  it("in a signer's refusal, and in the reason why it is unavailable", async () => {
+  it("in the refusal of a signer, and in the reason why a signer is unavailable", async () => {
     const signing = (error: Error): Promise<unknown> => {
       const signer: Signer = {
         addresses: () => ["0xaa"],

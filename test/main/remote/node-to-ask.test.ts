@@ -22,7 +22,7 @@ function asked(
 }
 
 describe("the node that a command calls", () => {
-  it("is chosen by flag, named profile, configuration, current profile, then this machine", async () => {
+  it("is chosen by flag, then named profile, configuration, current profile, and otherwise is on this machine", async () => {
     const configured = { FENCEPOST_PORT: "4000", FENCEPOST_API_KEYS: `ops:${KEY}` };
     expect(await asked({ url: "http://n", apiKey: "mine" }, configured)).toEqual({ url: "http://n", apiKey: "mine" });
     expect(await asked({ profile: "local" }, configured)).toEqual({ url: "http://127.0.0.1:3000" });
@@ -37,7 +37,7 @@ describe("the node that a command calls", () => {
   });
 
   // protects [The command line] src/main/remote/node-to-ask.ts
-  it("gets a profile's API key only at that profile's URL", async () => {
+  it("gets the API key of a profile only if it has that profile's URL", async () => {
     expect(await asked({ url: "https://relay.example/" })).toMatchObject({ apiKey: "kept" });
     for (const url of ["https://elsewhere.example", "http://relay.example", "https://relay.example:444"]) {
       expect(await asked({ url })).toEqual({ url });
@@ -48,7 +48,7 @@ describe("the node that a command calls", () => {
     });
   });
 
-  it("is refused if two nodes are given, or an unknown profile", async () => {
+  it("cannot be chosen if two nodes are given, or an unknown profile", async () => {
     await expect(asked({ url: "http://n", profile: "local" })).rejects.toThrow("both name a node");
     await expect(asked({ profile: "toString" })).rejects.toThrow(
       "there is no profile toString; there are production, local",

@@ -54,7 +54,7 @@ describe("the file of command-line profiles", () => {
   });
 
   it.each(["", "{", "null", "7", '{"profiles":{"p":{}}}', '{"profiles":{"p":{"url":1}}}', '{"current":3}'])(
-    "is refused, without being quoted, if its content is %j",
+    "is refused without quoting its content if that is %j",
     async (text) => {
       written(`${text}`);
       await expect(profilesIn(file).readProfiles()).rejects.toThrow(/is not a valid profile file; remove it/);

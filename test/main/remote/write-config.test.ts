@@ -19,7 +19,7 @@ describe("fencepost init", () => {
     expect(config).toMatchObject({ host: "127.0.0.1", port: 3000, chains: [{ rpcUrls: ["http://127.0.0.1:8545"] }] });
   });
 
-  it("names only existing settings, also in comments", async () => {
+  it("writes only names of existing settings, also in comments", async () => {
     await writeConfig(directory);
     const path = join(directory, "fencepost.config.ts");
     const text = readFileSync(path, "utf8");

@@ -26,7 +26,7 @@ const V8_OPTIONS = ["--interrupt-budget=1000000", "--max-semi-space-size=64", "-
 export function playQuarter(quarter: 1 | 2 | 3 | 4): void {
   const first = FIRST + (quarter - 1) * COUNT;
   it(
-    `${COUNT} random simulations from seed ${first} on end with every invariant intact`,
+    `${COUNT} random simulations, starting at seed ${first}, end with every invariant intact`,
     async () => {
       const { failures, counts } = await playElsewhere(first);
       expect(failures).toEqual([]);

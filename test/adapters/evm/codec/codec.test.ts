@@ -145,7 +145,7 @@ describe("encoding a call by its function signature", () => {
     ["f((uint256 a, bool b))", ["text"], "args.0"],
     ["f((uint256 a, bool b))", [{ a: 1, b: 0 }], "args.0.1"],
     ["f((uint256,bool))", [{}], "args.0."],
-  ])("refuses %s with the arguments %j, and names the argument", (signature, args, path) => {
+  ])("refuses %s with the arguments %j, and names the bad argument", (signature, args, path) => {
     expect(complaint(() => codec.encodeCall(signature, args)).path).toBe(path);
   });
 
@@ -242,7 +242,7 @@ describe("encoding a call by its ABI", () => {
     );
   });
 
-  it("reports the bad argument, or the path `function` if no function or several functions match the arguments", () => {
+  it("reports the bad argument, or the path `function` if none or several of the functions match the arguments", () => {
     expect(complaint(() => codec.encodeCall([transfer], [LOWER, "x"])).path).toBe("args.1");
     expect(complaint(() => codec.encodeCall([transfer, pause], [LOWER, "x"])).path).toBe("args.1");
     expect(complaint(() => codec.encodeCall([transfer, pause], [LOWER]))).toEqual({
@@ -302,7 +302,7 @@ describe("encoding a call by its ABI", () => {
     expect(complaint(() => codec.encodeCall(abi, [])).path).toBe("function");
   });
 
-  it("names the argument with the bad type; the reported path is `abi` if the function was given by name", () => {
+  it("reports which argument has an invalid type in the ABI", () => {
     const odd = { ...pause, name: "odd", inputs: [{ type: "bool" }, { name: "x", type: "uint265" }] };
     const message = "argument 1 (x): `uint265` is no Solidity type; did you mean `uint256`?";
     expect(complaint(() => codec.encodeCall([odd], [true, 1]))).toEqual({ path: "function", message });

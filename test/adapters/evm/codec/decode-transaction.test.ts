@@ -50,7 +50,7 @@ describe("a signed payload", () => {
     expect(await decodeTransaction(raw)).toMatchObject({ envelope: "eip7702", signer: SIGNER });
   });
 
-  it("has, if it includes blob sidecars, the hash of the form without sidecars, because blocks contain that form", async () => {
+  it("gets the hash of its form without blob sidecars, because blocks contain that form", async () => {
     const blob = {
       blob: `0x${"00".repeat(131_072)}`,
       commitment: `0x${"c0".repeat(48)}`,

@@ -113,7 +113,7 @@ describe("proving an honest endpoint's receipts against its block", () => {
     expect(kindsOf(await settle())).toEqual(["agreed"]);
   });
 
-  it("succeeds, with the price unknown, if the transaction cannot have paid the reported price", async () => {
+  it("succeeds, but leaves the gas price unknown, if the transaction cannot have paid the reported price", async () => {
     const { proxy, hashes, settle } = await open();
     lieAboutReceipts(proxy, hashes[2] as Hash, (receipt) => ({ ...receipt, effectiveGasPrice: "0x1" }));
     const prices = (await settle()).map((verdict) => verdict.kind === "agreed" && verdict.receipt.effectiveGasPrice);
@@ -132,7 +132,7 @@ it("costs besides gas that only one endpoint reports are marked as uncertain, be
   expect(unsure).toEqual(hashes.map((_, index) => (index === 2 ? true : undefined)));
 });
 
-describe("an endpoint is not trusted if its own block contradicts its response; for example, it returns", () => {
+describe("the header of an endpoint's block", () => {
   it.each<[string, (receipt: Json) => Json | null]>([
     ["other logs", (receipt) => ({ ...receipt, logs: [] })],
     [
@@ -145,7 +145,7 @@ describe("an endpoint is not trusted if its own block contradicts its response; 
     ["no contract", (receipt) => ({ ...receipt, contractAddress: null })],
     ["another sum of gas", (receipt) => ({ ...receipt, cumulativeGasUsed: "0x1" })],
     ["no receipt", () => null],
-  ])("%s", async (_, lie) => {
+  ])("contradicts the endpoint if it returns %s", async (_, lie) => {
     const { proxy, deployment, settle } = await open();
     const rule = lieAboutReceipts(proxy, deployment, lie);
     expect(kindsOf(await settle())).toEqual(["disagree"]);
@@ -154,7 +154,7 @@ describe("an endpoint is not trusted if its own block contradicts its response; 
   });
 
   // protects [False receipts] src/adapters/evm/proof/worker/prove-block.js, src/adapters/evm/proof/block-prover.ts
-  it("receipts that have each other's transaction hashes", async () => {
+  it("contradicts the endpoint if it returns receipts that have each other's transaction hashes", async () => {
     const { proxy, hashes, settle } = await open();
     const [first, , third] = hashes as readonly [Hash, Hash, Hash];
     const names = new Map<unknown, Hash>([
@@ -169,20 +169,20 @@ describe("an endpoint is not trusted if its own block contradicts its response; 
   });
 
   // protects [False receipts] src/adapters/evm/proof/worker/prove-block.js, src/adapters/evm/proof/block-prover.ts
-  it("transactions in another order", async () => {
+  it("contradicts the endpoint if it returns the block's transactions in another order", async () => {
     const { proxy, settle } = await open();
     changeBlock(proxy, (block) => ({ ...block, transactions: (block.transactions as readonly Json[]).toReversed() }));
     expect(await settle()).toContainEqual({ kind: "disagree", answers: [expect.stringContaining("transactionsRoot")] });
   });
 
-  it("a transaction with another content under the hash of Fencepost's transaction", async () => {
+  it("contradicts the endpoint if it returns a transaction with other contents under the hash of Fencepost's transaction", async () => {
     const { proxy, hashes, settle } = await open();
     const change = (each: Json) => (each.hash === hashes[2] ? { ...each, value: "0x8" } : each);
     changeBlock(proxy, (block) => ({ ...block, transactions: (block.transactions as readonly Json[]).map(change) }));
     expect(kindsOf(await settle())).toEqual(["disagree"]);
   });
 
-  it("no receipts for a block that has transactions", async () => {
+  it("contradicts the endpoint if it returns no receipts for a block that has transactions", async () => {
     const { proxy, settle } = await open();
     proxy.rule(
       { methods: ["eth_getBlockReceipts"] },
@@ -192,7 +192,7 @@ describe("an endpoint is not trusted if its own block contradicts its response; 
   });
 });
 
-describe("receipts of an endpoint are accepted without a proof by their block", () => {
+describe("the receipts of an endpoint", () => {
   it.each<[string, (block: Json) => Json]>([
     ["has a header of its own", (block) => ({ ...block, requestsHash: undefined, l1BlockNumber: "0x1" })],
     [
@@ -200,21 +200,24 @@ describe("receipts of an endpoint are accepted without a proof by their block", 
       (block) => ({ ...block, transactions: [{ ...(block.transactions as readonly Json[])[0], type: "0x7e" }] }),
     ],
     // protects [False receipts] src/adapters/evm/proof/worker/prove-block.js, src/adapters/evm/proof/block-prover.ts
-  ])("because the chain %s; no further block is then fetched for a proof", async (_, change) => {
-    const { proxy, settle } = await open();
-    changeBlock(proxy, change);
-    expect(kindsOf(await settle())).toEqual(["unproven"]);
-    const fetched = roundTrips(proxy, "eth_getBlockByHash");
-    expect(kindsOf(await settle())).toEqual(["unproven"]);
-    expect(roundTrips(proxy, "eth_getBlockByHash")).toBe(fetched);
-  });
+  ])(
+    "are accepted without a proof by their block if the chain %s; no further block is then fetched",
+    async (_, change) => {
+      const { proxy, settle } = await open();
+      changeBlock(proxy, change);
+      expect(kindsOf(await settle())).toEqual(["unproven"]);
+      const fetched = roundTrips(proxy, "eth_getBlockByHash");
+      expect(kindsOf(await settle())).toEqual(["unproven"]);
+      expect(roundTrips(proxy, "eth_getBlockByHash")).toBe(fetched);
+    },
+  );
 
   it.each<[string, Treatment]>([
     ["without a receipt", async () => ({ result: null })],
     ["whose receipt is an error", refuseWith("transaction type not supported")],
   ])(
     // protects [False receipts] src/adapters/evm/proof/block-prover.ts
-    "because a block contains a chain-specific transaction %s (also without eth_getBlockReceipts)",
+    "are accepted without a proof by their block if it contains a chain-specific transaction %s",
     async (_, answer) => {
       const { proxy, hashes, settle } = await open();
       proxy.rule({ methods: ["eth_getBlockReceipts"] }, refuseWith("the method does not exist", -32_601));
@@ -227,13 +230,13 @@ describe("receipts of an endpoint are accepted without a proof by their block", 
     },
   );
 
-  it("because the endpoint refuses to return the full block", async () => {
+  it("are accepted without a proof by their block if the endpoint refuses to return the full block", async () => {
     const { proxy, settle } = await open();
     proxy.rule({ methods: ["eth_getBlockByHash"] }, refuseWith("response size exceeded"));
     expect(kindsOf(await settle())).toEqual(["unproven"]);
   });
 
-  it("because the block is too large to fetch", async () => {
+  it("are accepted without a proof by their block if the block is too large to fetch", async () => {
     const { proxy, settle } = await open();
     changeBlock(proxy, (block) => ({ ...block, transactions: Array.from({ length: 5_001 }, () => ({})) }));
     expect(kindsOf(await settle())).toEqual(["unproven"]);
@@ -290,7 +293,7 @@ describe("comparing the receipts of two endpoints", () => {
     expect(kindsOf(await settle())).toEqual(["agreed"]);
   });
 
-  it("is undecided while one endpoint fails; once that endpoint counts as down, the other's receipts are proved by their block", async () => {
+  it("is undecided while one endpoint fails, and is replaced by a proof by block once that endpoint counts as down", async () => {
     const { proxy, hashes, settle } = await open(2);
     const down = proxyAt(harness.proxies, 1).rule({}, badGateway);
     lieAboutReceipts(proxy, hashes[2] as Hash, (receipt) => ({ ...receipt, status: "0x0" }));
@@ -300,7 +303,7 @@ describe("comparing the receipts of two endpoints", () => {
   });
 
   // protects [False receipts] src/adapters/evm/reads/agree.ts, src/application/stages/6-finality/finality.ts
-  it("does not use the block height of an endpoint that is down; the other endpoint must reach the required block itself", async () => {
+  it("ignores the block height of an endpoint that is down, so that the other must reach the required block itself", async () => {
     const { proxy, settle } = await open(2, 1);
     await harness.node.mine();
     const { number } = (await harness.chain.head("latest")) as Block;

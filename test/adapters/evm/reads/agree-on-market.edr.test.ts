@@ -102,7 +102,7 @@ describe("the fee market that two endpoints agree on", () => {
   });
 
   // protects [Sent again, priced again, stuck] src/adapters/evm/reads/agree-on-market.ts
-  it("is the last agreed market while one endpoint does not answer, after a short wait for it", async () => {
+  it("stays the last agreed one, after a short wait, while one endpoint does not answer", async () => {
     await start(2);
     const agreed = await scene.chain.feeMarket();
     proxyAt(scene.proxies, 1).rule({ methods: ["eth_feeHistory"] }, hang);

@@ -59,7 +59,7 @@ describe("a read with several endpoints configured", () => {
     expect(await b.endpoints.read(who)).toBe(2);
   });
 
-  it("calls the next endpoint after an error response, without changing the first one's health", async () => {
+  it("calls the next endpoint after an error response, and the first endpoint still counts as healthy", async () => {
     const b = await bench(CHAIN, CHAIN);
     server(b, 0).on("who", () => {
       throw new Refusal(-32000, "header not found");
@@ -238,7 +238,7 @@ describe("an endpoint that serves another chain", () => {
   });
 
   // protects [Chains that differ] src/adapters/evm/rpc/endpoints.ts, src/adapters/evm/rpc/http.ts
-  it("is not suspected merely because an endpoint of the right chain closes each connection after its response and refuses a call", async () => {
+  it("is not confused with an endpoint of the right chain that closes each connection and refuses a call", async () => {
     const b = await bench(CHAIN, CHAIN);
     server(b, 0).failAlways({ kind: "hangUp" });
     const refused: Ask<unknown> = (rpc) => rpc.request("nothing", []);
@@ -282,7 +282,7 @@ describe("an endpoint that serves another chain", () => {
   });
 
   it.each(["0x", "31337", 31_337, null, {}, "0xzz"])(
-    "is suspected if its chain id cannot be parsed: %j",
+    "is assumed if the endpoint's chain id cannot be parsed: %j",
     async (value) => {
       const b = await bench(CHAIN);
       server(b, 0).on("eth_chainId", () => value);
@@ -403,7 +403,7 @@ describe("an endpoint that falls behind the others", () => {
     expect(states.map(({ state }) => state)).toEqual(["up", "behind", "up"]);
   });
 
-  it("is detected by one small request every ten seconds; no such request is sent if there is only one endpoint", async () => {
+  it("is detected by one small request every ten seconds, which is not sent if there is only one endpoint", async () => {
     const heads = [100, 100];
     const two = await racing(heads);
     const one = await racing([100]);
@@ -449,11 +449,14 @@ describe("a read that needs two equal responses", () => {
       [7, 8, 8],
     ],
     [[7], undefined],
-  ])("calls endpoints until two agree: if their values are %j, it reads %j", async (heights, expected) => {
-    expect(await each(await showing(...heights))).toEqual(expected);
-  });
+  ])(
+    "calls endpoints until two give the same value: if their values are %j, it reads %j",
+    async (heights, expected) => {
+      expect(await each(await showing(...heights))).toEqual(expected);
+    },
+  );
 
-  it("is unavailable while a missing response could decide, and calls no third endpoint once two agree", async () => {
+  it("is unavailable while a missing response could decide it, and calls no third endpoint once two agree", async () => {
     const b = await showing(7, 7, 7);
     server(b, 0).failAlways(DOWN);
     expect(await each(b)).toEqual([7, 7]);

@@ -135,7 +135,7 @@ describe("an endpoint that gets no new blocks", () => {
     expect(endpoints.map(({ asked }) => asked)).toEqual([0, 0, 0]);
   });
 
-  it("stays down while the other endpoint's newest block is unknown, and is used again when the other endpoint is down", async () => {
+  it("stays down while the newest block of the other endpoint is unknown, unless the other endpoint is down too", async () => {
     const [still, moving] = [new Fake(100), new Fake(100)];
     const { looks } = bench(still, moving);
     await looks(2 + MINUTE, (look) => moving.go(100 + look));
@@ -238,7 +238,7 @@ describe("an endpoint that claims a false block height", () => {
     expect(honest.behind).toBe(false);
   });
 
-  it("does not hide that another endpoint is really down", async () => {
+  it("cannot hide that another endpoint is really down", async () => {
     const [still, liar, moving] = [new Fake(100), new Fake(100), new Fake(100)];
     const { looks, found } = bench(still, liar, moving);
     await looks(2 + MINUTE, (look) => {

@@ -61,7 +61,7 @@ describe("the newHeads subscription over a WebSocket", () => {
     expect(hints).toBe(1);
   });
 
-  it("ends with close: no connection is opened again, and no timer remains", async () => {
+  it("ends when it is closed: no connection is opened again, and no timer remains", async () => {
     await heads.close();
     await waitUntil(async () => server.connections === 0, "it is closed");
     expect(clock.armedTimers).toBe(0);

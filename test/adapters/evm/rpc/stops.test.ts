@@ -20,9 +20,9 @@ const results = (replies: readonly RpcReply[]) =>
 const calls = (count: number, mayLeave: () => boolean) =>
   Array.from({ length: count }, (_, at) => ({ ...echo(at), mayLeave }));
 
-describe("RPC calls that a kill stops before they are sent", () => {
+describe("RPC calls that wait to be sent when a kill happens", () => {
   // protects [The kill switch] src/adapters/evm/rpc/http.ts, src/adapters/evm/rpc/transport.ts
-  it("are not sent when a refused batch is repeated call by call: of 64 calls, only the 3 sent before the kill go out", async () => {
+  it("are not sent when a refused batch is repeated call by call: of 64 calls, only 3 were sent before the kill", async () => {
     const { server, rpc } = await bench();
     server.refuseBatches(NO_BATCHES);
     const single = () => server.requests.filter(({ batch }) => !batch).length;
@@ -32,7 +32,7 @@ describe("RPC calls that a kill stops before they are sent", () => {
   });
 
   // protects [The kill switch] src/adapters/evm/rpc/http.ts, src/adapters/evm/rpc/transport.ts
-  it("are not sent after they had to wait for a slow request", async () => {
+  it("are not sent when the slow request before them ends", async () => {
     const { server, rpc } = await bench({ maxRequestsInFlight: 1 });
     const { promise, resolve } = deferred();
     server.on("slow", async () => promise);
@@ -48,7 +48,7 @@ describe("RPC calls that a kill stops before they are sent", () => {
   });
 
   // protects [The kill switch] src/adapters/evm/rpc/transport.ts
-  it("are removed from a batch, and the other calls are sent in one request", async () => {
+  it("are removed from a batch, and calls that the kill does not concern are sent in one request", async () => {
     const { server, rpc } = await bench();
     const [ours, theirs] = [rpc.sendInOrder(calls(2, () => false)), rpc.sendInOrder(calls(2, () => true))];
     expect([results(await ours), results(await theirs)]).toEqual([
@@ -59,7 +59,7 @@ describe("RPC calls that a kill stops before they are sent", () => {
   });
 
   // protects [The kill switch] src/adapters/evm/rpc/transport.ts
-  it("are dropped when a socket becomes free, and the other calls are sent", async () => {
+  it("are dropped when a socket becomes free, and calls that the kill does not concern are sent", async () => {
     const { server, rpc } = await bench();
     const stopsLate = { ...echo("stopped"), mayLeave: () => false };
     expect(results(await rpc.sendInOrder([...calls(2, () => true), stopsLate]))).toEqual([0, 1, "not started"]);
@@ -83,7 +83,7 @@ describe("RPC calls that a kill stops before they are sent", () => {
 });
 
 describe("RPC calls whose request was never sent", () => {
-  it("are reported as not started if a kill came before the connection failed, and as unreachable without a kill", async () => {
+  it("are reported as not started if a kill happened before the connection failed, and as unreachable otherwise", async () => {
     const { server, rpc } = await bench();
     await server.close();
     let stopped = false;

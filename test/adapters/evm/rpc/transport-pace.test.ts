@@ -12,7 +12,7 @@ async function spendReserve({ rpc }: Awaited<ReturnType<typeof bench>>): Promise
   for (let n = 0; n < IN_RESERVE; n++) await rpc.request("echo", [n]);
 }
 
-describe("RPC requests that wait briefly to collect several calls", () => {
+describe("RPC requests that may wait briefly to collect several calls", () => {
   // protects [Many lanes] src/adapters/evm/rpc/transport.ts
   it("are sent at once after an idle period, and collect several calls under steady load", async () => {
     const made = await bench({ ...PACED });

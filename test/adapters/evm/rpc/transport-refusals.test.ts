@@ -20,7 +20,7 @@ describe("endpoints that refuse batches", () => {
   });
 
   // protects [Keys of the node, other chains, comparison] src/adapters/evm/rpc/transport.ts
-  it("still answer the unordered calls of a batch if the ordered calls in it get no answer", async () => {
+  it("get the unordered calls of a refused batch even if the connection breaks during its ordered calls", async () => {
     const { server, rpc } = await bench();
     server.failNext({ kind: "status", status: 400, body: "<html>" }, { kind: "cut" });
     const ordered = rpc.readInOrder(echoes(2));
@@ -85,7 +85,7 @@ describe("endpoints that refuse batches", () => {
     { code: 429, message: "slow down" },
     { code: -32000, message: "Too Many Requests" },
     { code: -32029, message: "Your app has exceeded its compute units per second capacity" },
-  ])("are distinguished from rate-limited endpoints by any wording of the limit: $message", async (error) => {
+  ])("are not confused with rate-limited endpoints, whatever the wording of the limit: $message", async (error) => {
     const { server, rpc } = await bench();
     server.refuseBatches({ jsonrpc: "2.0", id: null, error });
     expect(values(await rpc.batch(echoes(2)))).toEqual(["rateLimited", "rateLimited"]);

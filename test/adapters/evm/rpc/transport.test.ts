@@ -259,7 +259,7 @@ describe("the URL of an endpoint", () => {
     expect(seen?.headers.authorization).toBe(`Basic ${Buffer.from("us@er:p:ss").toString("base64")}`);
   });
 
-  it("shows none of its secrets in metric labels and errors", async () => {
+  it("reveals none of its secrets in metric labels and errors", async () => {
     const { rpc } = await bench({ url: "http://user:pass@127.0.0.1:1/v3/key-123?token=abc" });
     const error = await failure(rpc.request("eth_chainId", []));
     expect(rpc.label).toBe("http://127.0.0.1:1");
@@ -267,7 +267,7 @@ describe("the URL of an endpoint", () => {
   });
 
   it.each(["nonsense with secret", "ws://secret@host", "ftp://secret", ""])(
-    "refuses %j without repeating it in the error",
+    "is refused if it is %j, and the error does not repeat it",
     (url) => {
       const make = () => createTransport({ url, clock: createManualClock(), report: () => undefined });
       expect(make).toThrow(TypeError);

@@ -47,7 +47,7 @@ describe("an imported key", () => {
   });
 
   // protects [Signers] src/adapters/evm/signers/keystore.ts
-  it("is refused if its file exists, it is no valid key, or the password is empty", async () => {
+  it("is refused if it is invalid, if its file already exists, or if the password is empty", async () => {
     const source = await keystore();
     await importKey(source, HEX, NOW);
     await expect(importKey(source, HEX, new Date())).rejects.toThrow(`holds the key of ${KEY.address} already`);

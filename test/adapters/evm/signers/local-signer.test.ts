@@ -191,7 +191,7 @@ describe("loading the keys of the local signer", () => {
     expect(signer.addresses()).toEqual([address, "0xf39fd6e51aad88f6f4ce6ab8827279cfffb92266"]);
   });
 
-  it("lists the signer's own accounts, then accounts whose keys the chain node holds, for which it signs nothing", async () => {
+  it("includes, after its own accounts, those whose keys the chain node holds, and signs nothing for them", async () => {
     const atNode: Hex = `0x${"5e".repeat(20)}`;
     const signer = await start({ keys: { privateKeys: [key], nodeSigners: [atNode] } });
     expect(signer.addresses()).toEqual([address, atNode]);

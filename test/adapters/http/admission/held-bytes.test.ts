@@ -73,7 +73,7 @@ async function isAnswered(port: number, name: string): Promise<void> {
 
 describe("request bodies that are announced but not yet sent", () => {
   // protects [Attacks] src/adapters/http/exchange/reserve-bodies.ts, src/adapters/http/admission/held-bytes.ts
-  it("are refused with 429 and Retry-After beyond the byte limit of their API key; other keys are answered", async () => {
+  it("are refused with 429 and Retry-After beyond the byte limit of their API key, without effect on other keys", async () => {
     const port = await serve();
     for (let n = 0; n < 4; n++) await begin(port, "weak", LARGE);
     const refused = await (await begin(port, "weak", LARGE)).answered('"code"');

@@ -53,7 +53,7 @@ describe("API key authentication", () => {
     expect(response.body).not.toContain("horse");
   });
 
-  it("is checked before a body is read", async () => {
+  it("happens before a body is read", async () => {
     const response = await guarded.inject({ method: "POST", url: "/api/v1/tx", payload: "x".repeat(300 * 1024) });
     expect(response.statusCode).toBe(401);
   });

@@ -31,7 +31,7 @@ describe("the memory budget of JSON-RPC reads that wait for a response", () => {
     expect(others.reduce((sum, each) => sum + each, 12)).toBe(24);
   });
 
-  it("is also used up if there are many small reads", () => {
+  it("can also be used up by many small reads", () => {
     const full = readBudget();
     expect(full("busy", { reads: 12_288, bytes: 0 })).not.toBeNull();
     expect(full("busy", { reads: 1, bytes: 50 })).toBeNull();

@@ -226,7 +226,7 @@ describe("a WebSocket at /rpc", () => {
     "/rpc//api/v1/tx",
     "/rpc/1/2",
     // protects [Attacks] src/adapters/http/sockets/rpc-sockets.ts
-  ])("is served only at /rpc and /rpc/{chainId}: %s is refused without a call", async (path) => {
+  ])("is served only at /rpc and /rpc/{chainId}, not at %s", async (path) => {
     const create = vi.fn(async () => Promise.reject(new Error("it was dispatched")));
     const { url } = await serve(
       { create },
@@ -337,7 +337,7 @@ describe("a WebSocket subscription", () => {
   });
 
   // protects [JSON-RPC] src/adapters/http/rpc/head-announcer.ts
-  it("shares one poll of the chain with all others, and the poll stops with the last subscription", async () => {
+  it("shares one poll of the chain with all other subscriptions, and the poll stops when the last one ends", async () => {
     const { blocks, clock, socket, rpc, id } = await subscribed();
     const other = await TestSocket.open(rpc);
     const { result: second } = await other.call("eth_subscribe", ["newHeads"]);
@@ -399,7 +399,7 @@ describe("a WebSocket subscription to logs", () => {
   }
 
   // protects [JSON-RPC] src/adapters/http/sockets/log-subscription.ts
-  it("gets the logs of each new block by the block's hash, in order, and as removed after a reorg", async () => {
+  it("gets the logs of each new block in order, and gets them again marked as removed after a reorg", async () => {
     const { blocks, clock, socket, results } = await subscribed({ address: "0xaa", topics: [null, "0xbb"] });
     blocks.logsOf = (hash) => (hash === hashOf(2) ? [] : [log(hash, 0), log(hash, 1)]);
     for (const n of [2, 3, 4]) blocks.add(header(n));
@@ -416,7 +416,7 @@ describe("a WebSocket subscription to logs", () => {
   });
 
   // protects [JSON-RPC] src/adapters/http/sockets/log-subscription.ts
-  it("waits for a block that an endpoint does not have yet, and is closed if it would otherwise skip a block", async () => {
+  it("waits for a block that an endpoint does not have yet, and is closed if the block stays missing", async () => {
     const { blocks, clock, socket, results } = await subscribed({});
     let refusals = 3;
     blocks.logsOf = (hash) => (refusals-- > 0 ? null : [log(hash, 0)]);

@@ -40,7 +40,7 @@ async function isValid(): Promise<boolean | undefined> {
   return rows[0]?.indisvalid;
 }
 
-describe("building an index on a table in use", () => {
+describe("building the indexes of a migration", () => {
   // protects [Reads] src/adapters/postgres/schema/build-indexes.ts
   it("does not block concurrent writers", async () => {
     await writer.query("BEGIN");

@@ -125,7 +125,7 @@ describe("migrate", () => {
     expect(await problemOf(migrate({ databaseUrl, migrations: [ONE] }))).toBe("newer");
   });
 
-  it("lets a program run and start on the schema of the next release, but not of a later one", async () => {
+  it("lets a program start on the schema of the next release, but not of a later release", async () => {
     const databaseUrl = await emptyDatabase();
     const later = [ONE, TWO, ...NEXT, AFTER_NEXT];
     await migrate({ databaseUrl, migrations: later.slice(0, 4) });
@@ -149,7 +149,7 @@ describe("migrate", () => {
     expect(await problemOf(migrate({ databaseUrl, migrations: [ONE, three] }))).toBe("newer");
   });
 
-  it("reads and extends a migration table without the column works_with", async () => {
+  it("accepts a migration table of an older release, which lacks the column works_with", async () => {
     const databaseUrl = await emptyDatabase();
     await migrate({ databaseUrl, migrations: [ONE] });
     const client = await connectClient(databaseUrl);
@@ -190,7 +190,7 @@ describe("migrate", () => {
     await store.close();
   });
 
-  it("includes only migrations that name an earlier migration they work with, because consecutive releases must work together", async () => {
+  it("has only migrations that name an earlier one with which they work, because consecutive releases must work together", async () => {
     const shipped = await shippedMigrations();
     const names = ["0036_private_endpoints.sql", ...shipped.map(({ name }) => name)];
     for (const [index, { name, sql }] of shipped.entries()) {

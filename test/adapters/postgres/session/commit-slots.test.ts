@@ -25,7 +25,7 @@ describe("commit slots (rows with the marker of the last commit)", () => {
     for (const marker of ["a", "b", CLOSED]) expect(kept(slots, [{ slot, marker }]), marker).toBe(true);
   });
 
-  it("are compared with the acknowledged commits to find out whether the database still has all of them", () => {
+  it("must contain the markers of all acknowledged commits, or else the database has lost commits", () => {
     const slots = new CommitSlots("store");
     expect(kept(slots, []), "nothing was acknowledged").toBe(true);
     slots.acknowledged(1, "a", 0);
@@ -35,7 +35,7 @@ describe("commit slots (rows with the marker of the last commit)", () => {
     expect(kept(slots, [{ slot: 1, marker: "a" }])).toBe(true);
   });
 
-  it("accept the old or the new marker while the newest commit of a slot has no answer yet", () => {
+  it("may contain the old or the new marker while their newest commit has no answer yet", () => {
     const slots = new CommitSlots("store");
     slots.sent(1, "a");
     slots.acknowledged(1, "a", 0);
@@ -47,7 +47,7 @@ describe("commit slots (rows with the marker of the last commit)", () => {
     expect(kept(slots, [{ slot: 1, marker: "a" }])).toBe(false);
   });
 
-  it("ignore commits that are acknowledged while the database is being read", () => {
+  it("may contain the old or the new marker if a commit is acknowledged while they are being read", () => {
     const slots = new CommitSlots("store");
     slots.sent(1, "a");
     slots.acknowledged(1, "a", 0);
@@ -59,7 +59,7 @@ describe("commit slots (rows with the marker of the last commit)", () => {
     expect(slots.areKept(expected, [{ slot: 1, marker: "older" }])).toBe(false);
   });
 
-  it("are not checked for commits over a minute older than the newest one, because WAL that contains the newest contains those too", () => {
+  it("need no check if their commit is over a minute older than the newest, because WAL with the newest contains it too", () => {
     const slots = new CommitSlots("store");
     slots.acknowledged(1, "old", 0);
     slots.acknowledged(2, "new", 60_001);
@@ -68,7 +68,7 @@ describe("commit slots (rows with the marker of the last commit)", () => {
     expect(kept(slots, [{ slot: 2, marker: "new" }])).toBe(false);
   });
 
-  it("drop markers of another database history", () => {
+  it("are forgotten if they belong to another database history", () => {
     const slots = new CommitSlots("store");
     slots.acknowledged(1, "a", 0);
     slots.acknowledged(2, "b", 0);

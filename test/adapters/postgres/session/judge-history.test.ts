@@ -37,7 +37,7 @@ const LOST = { ordinal: 3, epoch: 4, begins: true, mayHaveLost: true };
 const KEPT = { ...LOST, mayHaveLost: false };
 
 describe("the history check when an instance registers", () => {
-  it("accepts the first history, and an unchanged one", () => {
+  it("accepts the first database history that it sees, and an unchanged one", () => {
     expect(judge({ recorded: null, memory: null, feed: { epoch: 1, lastSeq: 0 }, seen: { epoch: 0, seq: 0 } })).toEqual(
       {
         ordinal: 1,

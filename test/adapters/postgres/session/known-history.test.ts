@@ -61,7 +61,7 @@ describe("the known history of the database", () => {
     expect(() => history.verify(at(199n, { epoch: 2 }), history.floor)).toThrow(HistoryChanged);
   });
 
-  it("keeps the last state seen before the history changed, and nothing if the process never wrote", () => {
+  it("keeps the last state that was seen before the history changed, and no state if the process never wrote", () => {
     const history = opened();
     expect(history.memory).toBeNull();
     history.verify(at(150n), history.floor);

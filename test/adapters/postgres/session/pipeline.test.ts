@@ -103,7 +103,7 @@ describe.each(KINDS)("pipelined statements (prepared: $prepared, one Sync: $watc
     expect(await connections.use(async (session) => backend(session))).toBe(first);
   });
 
-  it("make their connection unusable for further statements if a prepared statement failed at the first use of its name", async () => {
+  it("make their connection unusable if a prepared statement fails at the first use of its name", async () => {
     const unprepared = statement("unprepared")`SELECT 1 / $1::integer AS unprepared`;
     const first = await connections.use(async (session) => {
       await expect(session.run(unprepared(0))).rejects.toMatchObject({ code: "22012" });

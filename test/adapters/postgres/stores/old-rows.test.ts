@@ -185,7 +185,7 @@ describe("a transaction past its retention", () => {
   });
 
   // protects [Retention] src/adapters/postgres/statements/old-row.ts
-  it("is removed together with the reservation it came from; the reservation's request id stays refused", async () => {
+  it("is removed together with its nonce reservation, whose request id stays refused", async () => {
     const fence = await holdLane(store);
     const reservationId = crypto.randomUUID();
     const wanted = { ...BY_ANYBODY, reservationId, requestId: "kept for me", ttlMs: 60_000, floor: 0 };
@@ -207,7 +207,7 @@ describe("a transaction past its retention", () => {
     await subject.client.query("UPDATE fencepost.lane SET live_tracking = 0 WHERE signer = $1", [fence.lane.signer]);
   });
 
-  it("is removed with its alias rows in the intake table", async () => {
+  it("is removed together with the intake rows of repeated requests that refer to it", async () => {
     const fence = await holdLane(store);
     const old = await anOldTransaction(store, fence, anOldIntent(fence.lane, { requestId: "named twice" }));
     const name = anIntent(fence.lane, { requestId: "named twice" });
@@ -258,7 +258,7 @@ describe("the request id of a removed transaction", () => {
   };
 
   // protects [Retention] src/adapters/postgres/commit/spent-requests.ts, src/adapters/postgres/commit/lookup.ts, src/domain/ledger/allocate.ts
-  it("stays refused while new ids of the same batch are created, whether the commit looks ids up first or takes one round trip", async () => {
+  it("stays refused while new ids of its batch are created, both in commits that read first and in those of one round trip", async () => {
     const fence = await gone("once");
     // The first commit reads its rows before it writes, because this process does not have the lane's current state in
     // memory; later commits take one round trip.
@@ -318,7 +318,7 @@ describe("the request id of a removed transaction", () => {
   });
 
   // protects [Retention] src/adapters/postgres/stores/old-rows.ts, src/adapters/postgres/commit/commands.ts
-  it("is refused during the removal too: a retry waits for the lane, and then finds the transaction or the stored hash of the id", async () => {
+  it("stays refused during the removal: a retry waits for the lane, and then finds the transaction or the stored hash of the id", async () => {
     for (const end of ["COMMIT", "ROLLBACK"]) {
       const requestId = `at the time of ${end}`;
       const fence = await holdLane(store);
@@ -338,7 +338,7 @@ describe("the request id of a removed transaction", () => {
   });
 
   // protects [Retention] src/adapters/postgres/stores/old-rows.ts, src/adapters/postgres/commit/commands.ts
-  it("is refused for a pool during the removal too, although the retry is on another lane", async () => {
+  it("stays refused for a pool during the removal, even if the retry is on another lane", async () => {
     const requestId = "of a pool, in that moment";
     const fence = await holdLane(store);
     const intent = { ...anOldIntent(fence.lane, { requestId }), pool: "payouts" };

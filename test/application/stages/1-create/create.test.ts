@@ -146,7 +146,7 @@ describe("results of a batch of creates", () => {
     expect(labels(made)).toEqual(["unknown"]);
   });
 
-  it("do not blame the caller for an internal error, which is rethrown", async () => {
+  it("do not contain an internal error as the caller's mistake; it is rethrown", async () => {
     const made = bench();
     const codec = {
       ...createCodec(),
@@ -178,14 +178,14 @@ describe("a create with a request id that exists", () => {
     expect(labels(made)).toEqual(["created", "duplicate", "reused"]);
   });
 
-  it("is recognised as a repeat by the nonce allocation at the latest", async () => {
+  it("is recognised as a repeat at nonce allocation, if not before", async () => {
     const made = bench();
     const duplicate = { result: "duplicate", existing: existing("r", "0x"), samePayload: true } as const;
     made.control.answer = () => ({ status: "allocated", items: [duplicate], cursor: 8 });
     expect(await ask(made, transfer({ requestId: "r" }))).toMatchObject([{ outcome: "existing", nonce: 7 }]);
   });
 
-  it("returns the existing transaction even if the simulation of the repeated request was refused meanwhile", async () => {
+  it("is looked up again if its simulation is refused, so that REQUEST_ID_REUSED takes precedence", async () => {
     const made = bench();
     made.simulated.revertCallsTo(TO, "0x");
     let looks = 0;
@@ -197,7 +197,7 @@ describe("a create with a request id that exists", () => {
     expect(looks).toBe(2);
   });
 
-  it("is found under the lane's lock if no lookup came first; while a lookup runs, later creates of the lane wait", async () => {
+  it("is found in the commit itself, under the lane's lock, if no lookup came first", async () => {
     const made = bench();
     const looks: (readonly string[])[] = [];
     const gate = deferred<readonly ExistingTransaction[]>();
@@ -236,8 +236,8 @@ describe("a create with a request id that exists", () => {
   });
 });
 
-describe("creates that wait for a lane while it is lost", () => {
-  it("make the node acquire the lane once more, since no nonce was consumed", async () => {
+describe("creates whose lane is lost while they wait", () => {
+  it("are retried after the node has acquired the lane once more, since no nonce was consumed", async () => {
     const made = bench();
     const again = createOwnedLane({ cursor: 100 }, made.context, made.ports);
     made.own = async () => (made.owned === 1 ? made.lane : again);
@@ -248,7 +248,7 @@ describe("creates that wait for a lane while it is lost", () => {
     expect(again.toSign(64, 10).length).toBe(1);
   });
 
-  it("are refused with the error that another node owns the lane, if it is lost twice", async () => {
+  it("are refused with NOT_LEADER if the lane is lost twice", async () => {
     const made = bench();
     made.own = async () => createOwnedLane({ cursor: 100 }, made.context, made.ports);
     made.control.answer = () => ({ status: "fenced" });
@@ -273,7 +273,7 @@ describe("creates that wait for a lane while it is lost", () => {
   });
 
   // protects [Many lanes] src/application/stages/1-create/create.ts
-  it("still count as waiting when the node owns the lane again, until each has a result", async () => {
+  it("still count against the queue limits after the lane is acquired again, until each has a result", async () => {
     const made = bench({ perLane: 2 });
     const again = createOwnedLane({ cursor: 100 }, made.context, made.ports);
     made.own = async () => (made.owned === 1 ? made.lane : again);
@@ -289,7 +289,7 @@ describe("creates that wait for a lane while it is lost", () => {
 
   it.each(["lost", "putOff"] as const)(
     // protects [The fence] src/application/lane/term.ts, src/application/stages/1-create/create.ts
-    "still get the result of a commit that succeeded just as the node lost the lane (%s)",
+    "still get their result if the commit succeeded just as the lane stopped (%s)",
     async (how) => {
       const made = bench();
       made.control.meanwhile = () => made.lane.stop(how);
@@ -331,7 +331,7 @@ describe("the bounded queue of creates", () => {
     expect(await ask(made, transfer())).toMatchObject([{ outcome: "created" }]);
   });
 
-  it("counts, against a lane's limit, the creates of other callers that are under way", async () => {
+  it("counts the creates of other callers in progress against a lane's limit", async () => {
     const made = bench({ perLane: 3 });
     made.lane.count("creating", 2);
     expect(await ask(made, transfer(), transfer())).toMatchObject([{ nonce: 100 }, { code: "QUEUE_FULL" }]);
@@ -339,7 +339,7 @@ describe("the bounded queue of creates", () => {
     expect(await ask(made, transfer())).toMatchObject([{ code: "QUEUE_FULL" }]);
   });
 
-  it("counts, against the node's limit, the creates of all lanes", async () => {
+  it("counts the creates of all lanes against the node's limit", async () => {
     const made = bench({ perNode: 3 });
     made.createPorts.admission.underWay = 2;
     expect(await ask(made, transfer(), transfer())).toMatchObject([{ nonce: 100 }, { code: "QUEUE_FULL" }]);
@@ -357,7 +357,7 @@ describe("the bounded queue of creates", () => {
 describe("a create without sufficient funds", () => {
   const broke = { to: TO, value: "1", gas: 21_000, gasPrice: "2000000000" };
 
-  it("is accepted behind another create of the same batch, and refused if it is the first", async () => {
+  it("is refused as the first of its batch, and accepted behind another create", async () => {
     const made = bench();
     made.simulated.setBalance(SIGNER, 0n);
     expect(await ask(made, transfer({ payload: broke }), transfer({ payload: broke }))).toMatchObject([
@@ -366,7 +366,7 @@ describe("a create without sufficient funds", () => {
     ]);
   });
 
-  it("is accepted as the first of its batch too, if the lane has creates under way", async () => {
+  it("is accepted as the first of its batch if other creates of the lane are in progress", async () => {
     const made = bench();
     made.simulated.setBalance(SIGNER, 0n);
     made.lane.count("creating", 1);
@@ -411,7 +411,7 @@ describe("single creates that arrive together", () => {
     );
   });
 
-  it("each fail with the internal error that occurs in their shared batch", async () => {
+  it("all fail with the internal error that occurs in their shared batch", async () => {
     const made = bench();
     const router = { deliver: () => Promise.reject(new RangeError("oh")) };
     const creates = new Creates({ ...made.createPorts, router }, NO_POOLS);
@@ -425,7 +425,7 @@ describe("single creates that arrive together", () => {
 });
 
 describe("a create that is queued for an owner without a URL", () => {
-  it("is not accepted if its request id cannot be looked up", async () => {
+  it("fails with 503 if its request id cannot be looked up", async () => {
     const made = bench();
     made.createPorts.requestIds.find = () => Promise.reject(new StoreUnavailable("away"));
     const router: CreatePorts["router"] = { deliver: ({ enqueue }) => enqueue([0]) };

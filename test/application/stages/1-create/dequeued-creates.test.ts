@@ -34,7 +34,7 @@ const two = {
 };
 
 describe("creates that another node queued for the owner", () => {
-  it("are executed with their transaction ids, each for the API key used at the other node", async () => {
+  it("are executed with the transaction ids and API keys that the other node stored", async () => {
     const { received, answer } = await take([MADE, otherNonce(3, 5)], two);
     const asked = [
       { txId: FIRST, owner: "shop", request },

@@ -46,7 +46,7 @@ describe("call data to an address without code", () => {
     await expect(call(bench)).rejects.toThrow(/has no code.*allowNoCode: true/);
   });
 
-  it("is accepted if the caller sets allowNoCode; a call without data, or to an address with code, is accepted too", async () => {
+  it("is accepted if the caller sets allowNoCode", async () => {
     const bench = await ready();
     await call(bench, { allowNoCode: true });
     await expect(call(bench, { allowNoCode: false })).rejects.toMatchObject(NO_CODE);
@@ -56,14 +56,14 @@ describe("call data to an address without code", () => {
   });
 
   // protects [Chains that differ] src/application/stages/1-create/prepare.ts, src/domain/chain/receiver-code.ts
-  it("is accepted with gas given, if unmined transactions precede it: the deployment may be queued", async () => {
+  it("is accepted with gas given behind unmined transactions, since one of them may deploy the code", async () => {
     const bench = await ready();
     await call(bench, FEES, { behindPending: true, laneKnown: true });
     await call(bench, { gas: 60_000 }, { behindPending: true, laneKnown: true });
   });
 
   // protects [Chains that differ] src/application/stages/1-create/prepare.ts
-  it("is refused if no gas is given and unmined transactions precede it; the message says what to give", async () => {
+  it("is refused without gas behind unmined transactions, with a message that says what to give", async () => {
     const bench = await ready();
     const behind = { behindPending: true, laneKnown: true };
     const refused = { code: "SUBMISSION_REJECTED", extras: { reason: "GAS_TOO_LOW", dependsOnPending: true } };
@@ -101,7 +101,7 @@ describe("call data to an address without code", () => {
     await expect(call(await ready(), { to })).rejects.toMatchObject(NO_CODE);
   });
 
-  it.each([null, "yes", 1, {}])("is not permitted by an allowNoCode of %j", (allowNoCode) => {
+  it.each([null, "yes", 1, {}])("is refused if allowNoCode is %j", (allowNoCode) => {
     const said = () => normalise(ports, { signer: SIGNER, payload: { to: TO }, allowNoCode });
     if (allowNoCode === null) expect(said()).not.toHaveProperty("allowNoCode");
     else expect(said).toThrow("allowNoCode: must be true or false");
@@ -117,7 +117,7 @@ describe("an endpoint that reports no code at an address", () => {
     expect(bench.context.knownCode.isSeen(TO)).toBe(true);
   });
 
-  it("is overruled by an endpoint where the call reverts, since only code can revert", async () => {
+  it("is overruled by an endpoint at which the call reverts, since only code can revert", async () => {
     const bench = await ready();
     const revert = { name: null, message: null, data: "0x" } as const;
     elsewhere(bench, says(false), { kind: "says", answer: { outcome: "revert", revert } });
@@ -128,7 +128,7 @@ describe("an endpoint that reports no code at an address", () => {
     ["does not answer", { kind: "silent" } as const],
     ["returns no result", says(undefined)],
     // protects [Chains that differ] src/application/chain/gas-needed.ts
-  ])("does not refuse the call if another endpoint %s: an unknown answer never decides", async (_, other) => {
+  ])("does not refuse the call if another endpoint %s, since an unknown answer decides nothing", async (_, other) => {
     const bench = await ready();
     elsewhere(bench, says(false), other);
     await call(bench);
@@ -154,7 +154,7 @@ describe("contract code that was seen once", () => {
     expect(everywhere).not.toHaveBeenCalled();
   });
 
-  it("permits calls for good, although a reorg or the contract itself may remove the code", async () => {
+  it("permits later calls forever, although a reorg or the contract itself may remove the code", async () => {
     const bench = await ready();
     bench.context.knownCode.see(TO);
     await call(bench);
@@ -167,7 +167,7 @@ describe("contract code that was seen once", () => {
     expect([0, 1, 10_000].map((n) => knownCode.isSeen(address(n)))).toEqual([false, true, true]);
   });
 
-  it("counts as seen at an address that this node deployed to, since lagging endpoints do not have it yet", async () => {
+  it("includes code that this node deployed, since lagging endpoints do not have it yet", async () => {
     const bench = await ready();
     bench.context.knownCode.deploy(TO);
     await call(bench);
@@ -176,7 +176,7 @@ describe("contract code that was seen once", () => {
   });
 });
 
-describe("a node with a call to an address without code", () => {
+describe("a node that receives a call to an address without code", () => {
   let world: World;
   afterEach(() => world.close());
   const calling = (more: object = {}) => ({ ...(transfer().payload as object), data: "0xa9059cbb", ...FEES, ...more });
@@ -204,7 +204,7 @@ describe("a node with a call to an address without code", () => {
     expect(second).toMatchObject({ state: "CONFIRMED", nonce: 0 });
   });
 
-  it("consumes no nonce and leaves the request id free", async () => {
+  it("consumes no nonce for it and leaves its request id free", async () => {
     const { node } = await start();
     const request = transfer({ payload: calling() });
     expect(await world.refusal(node.api.create(request))).toMatchObject(NO_CODE);
@@ -218,7 +218,7 @@ describe("a node with a call to an address without code", () => {
     ["replace", {}],
     ["resolve", { action: "REPLACE" }],
     // protects [Chains that differ] src/application/stages/1-create/prepare.ts, src/application/chain/gas-needed.ts
-  ] as const)("refuses a call to such an address in the action %s, unless allowNoCode is set", async (action, more) => {
+  ] as const)("refuses the call in the action %s too, unless allowNoCode is set", async (action, more) => {
     const entry = await start();
     const ops = new OperatedWorld(world);
     world.holdBlocks();
@@ -231,7 +231,7 @@ describe("a node with a call to an address without code", () => {
   });
 
   // protects [Chains that differ] src/application/chain/chain-context.ts, src/application/stages/5-receipt/receipt.ts
-  it("accepts calls of a contract that the same lane deploys, before and after it is mined", async () => {
+  it("accepts calls of a contract that the same lane deploys, even before it is mined", async () => {
     const { node } = await start();
     world.holdBlocks();
     const deployment = { bytecode: "0x6000", gas: 100_000, maxFeePerGas: "20000000000", maxPriorityFeePerGas: "1" };

@@ -84,7 +84,7 @@ describe("the gas of a create", () => {
   });
 });
 
-describe("the gas of a create, with regard to the chain's cap per transaction,", () => {
+describe("the gas limit of a create", () => {
   const CAP = 16_777_216n;
   const capped = () => ready({ settings: { maxTransactionGas: CAP } });
 
@@ -92,14 +92,14 @@ describe("the gas of a create, with regard to the chain's cap per transaction,",
     ["by its settings", () => capped()],
     ["by its id", () => ready({ chain: { chainId: 1 } })],
     // protects [Holes] src/application/chain/chain-context.ts, src/domain/fees/gas.ts
-  ])("gets a margin only up to the cap: %s", async (_, start) => {
+  ])("includes a margin only up to the chain's gas cap per transaction: %s", async (_, start) => {
     const bench = await start();
     bench.simulated.burnGasAt(TO, 14_191_170n - 21_064n);
     expect((await prepareWith(bench, { data: "0xaabbccdd" })).gas).toBe(CAP);
   });
 
   // protects [Holes] src/application/chain/gas-needed.ts, src/application/stages/1-create/prepare.ts
-  it("is refused if the estimate exceeds the cap, with a message that names the cap", async () => {
+  it("is refused if the estimate exceeds the chain's gas cap per transaction, with a message that names the cap", async () => {
     const bench = await capped();
     bench.simulated.burnGasAt(TO, CAP);
     const failure = await prepareWith(bench, { data: "0xaabbccdd" }).catch((error: unknown) => error);
@@ -108,7 +108,7 @@ describe("the gas of a create, with regard to the chain's cap per transaction,",
   });
 
   // protects [Holes] src/application/chain/gas-needed.ts, src/application/stages/1-create/prepare.ts
-  it("is refused without an RPC request if the caller gives more than the cap", async () => {
+  it("is refused without an RPC request if the caller gives more than the chain's gas cap per transaction", async () => {
     const bench = await capped();
     bench.faults.inject({ kind: "unavailable" });
     for (const standing of [FIRST, BEHIND, NEW_LANE]) {
@@ -120,7 +120,7 @@ describe("the gas of a create, with regard to the chain's cap per transaction,",
   });
 
   // protects [Holes] src/domain/fees/gas.ts
-  it("gets the whole margin on a chain without a cap", async () => {
+  it("includes the whole margin on a chain without a gas cap per transaction", async () => {
     const bench = await ready();
     bench.simulated.burnGasAt(TO, 14_191_170n - 21_064n);
     expect((await prepareWith(bench, { data: "0xaabbccdd" })).gas).toBe(17_029_404n);
@@ -186,7 +186,7 @@ describe("an unusually high gas estimate of one endpoint", () => {
     await expect(prepareWith(bench, { value: 1 })).rejects.toMatchObject({ code: "UNAVAILABLE" });
   });
 
-  it("is accepted if a second endpoint returns the same", async () => {
+  it("is accepted if a second endpoint returns the same estimate", async () => {
     const bench = await ready(bounded);
     bench.simulated.burnGasAt(TO, 400_000n);
     expect((await prepareWith(bench, { value: 1 })).gas).toBe((421_000n * 6n) / 5n);
@@ -257,7 +257,7 @@ describe("the signer's balance in a create", () => {
     expect((await prepareWith(bench, { value: 5, gas: 21_000, ...FEES })).gas).toBe(21_000n);
   });
 
-  it("is checked at the price that would be signed", async () => {
+  it("must cover the gas at the price that would be signed", async () => {
     const bench = await ready();
     bench.simulated.setBalance(SIGNER, 21_000n * 3_000_000_000n);
     expect((await prepareWith(bench, { gas: 21_000 })).gas).toBe(21_000n);
@@ -272,7 +272,7 @@ describe("the signer's balance in a create", () => {
     await expect(prepareWith(bench, { value: 11 })).rejects.toEqual(rejection("INSUFFICIENT_FUNDS"));
   });
 
-  it("may be too low behind pending transactions if gas is given; otherwise the error has dependsOnPending", async () => {
+  it("may be too low behind pending transactions if gas is given; without gas, the error has dependsOnPending", async () => {
     const bench = await ready();
     bench.simulated.setBalance(SIGNER, 0n);
     expect((await prepareWith(bench, { gas: 21_000, ...FEES }, BEHIND)).gas).toBe(21_000n);
@@ -322,7 +322,7 @@ describe("a create whose fee cap is below the base fee", () => {
     expect((await behind()).gas).toBe(21_000n);
   });
 
-  it("is accepted if the cap is above half of the base fee, because base fees fall and it can be repriced", async () => {
+  it("is accepted if the cap is above half of the base fee, because base fees fall and a transaction can be repriced", async () => {
     const bench = await ready();
     bench.simulated.setBaseFee(40_000_000_000n);
     bench.simulated.mine();
@@ -335,7 +335,7 @@ describe("an unreachable chain while a create is prepared", () => {
   it.each([
     ["on a known lane", FIRST],
     ["after pending transactions", BEHIND],
-  ])("does not stop creates that bring gas and fees %s", async (_, standing) => {
+  ])("does not stop creates with given gas and fees %s", async (_, standing) => {
     const bench = await ready();
     bench.faults.inject({ kind: "unavailable" });
     expect((await prepareWith(bench, { gas: 21_000, ...FEES }, standing)).gas).toBe(21_000n);
@@ -357,7 +357,7 @@ describe("an unreachable chain while a create is prepared", () => {
     });
   });
 
-  it("is reported without asking the caller for gas and fees that were given", async () => {
+  it("is reported with an error that asks for gas and fees only if they were not given", async () => {
     const bench = await ready();
     bench.faults.inject({ kind: "unavailable" });
     await expect(prepareWith(bench, { gas: 21_000, ...FEES }, NEW_LANE)).rejects.toThrow(/nonce is not known/);
@@ -365,7 +365,7 @@ describe("an unreachable chain while a create is prepared", () => {
   });
 
   it.each(["eth_estimateGas", "eth_feeHistory", "eth_getBalance"])(
-    "makes the create fail with 503 even if only the RPC method %s fails",
+    "is assumed even if only the RPC method %s fails, and the create fails with 503",
     async (method) => {
       const bench = await ready();
       bench.faults.inject({ kind: "unavailable" }, { method });

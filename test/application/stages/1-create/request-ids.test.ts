@@ -89,7 +89,7 @@ it("request id lookup does not delay a create that arrives after a pause", async
   }
 });
 
-it("request id lookup never joins a query already sent, whose result may be older than the create", async () => {
+it("request id lookup never adds a create to a query already sent, whose result may be older than the create", async () => {
   const { requestIds, queries } = scripted();
   void requestIds.find(LANE, ["a"]);
   await settled();

@@ -79,7 +79,7 @@ describe("nonce allocation", () => {
     expect(bench.telemetry.of("nonce.allocated")).toEqual([]);
   });
 
-  it("makes no RPC request for a lane on hold, and uses no nonce count from the chain", async () => {
+  it("makes no RPC request for a lane that is not reconciled", async () => {
     const bench = createStageBench({ cursor: 5, reconciled: false }, { settings: { nonceStateTimeoutMs: 0 } });
     let asked = false;
     bench.faults.lieAboutNonce((honest) => {
@@ -100,7 +100,7 @@ describe("nonce allocation", () => {
 });
 
 describe("nonce allocation for a lane that stopped", () => {
-  it("reports TermOver and a fenced write if the lane was lost", async () => {
+  it("fails with TermOver, and counts a fenced write, if the lane was lost", async () => {
     const bench = createStageBench({ cursor: 5 }, { settings: { nonceStateTimeoutMs: 0 } });
     bench.faults.lieAboutNonce((honest) => {
       bench.lane.stop("lost");
@@ -137,7 +137,7 @@ describe("nonce allocation for a lane that stopped", () => {
 });
 
 describe("an allocation write that fails", () => {
-  it("leads to 503 with nothing accepted, and the chain's nonce count is read again next time", async () => {
+  it("makes the create fail with 503, and the chain's nonce count is read again for the next create", async () => {
     const bench = createStageBench({ cursor: 5 });
     await run(bench);
     expect(bench.lane.pace.counts.comparedAtMs).not.toBeNull();
@@ -148,7 +148,7 @@ describe("an allocation write that fails", () => {
   });
 
   // protects [Keys of the node, other chains, comparison] src/application/stages/2-allocate/allocate.ts, src/application/chain/counts.ts
-  it("makes the next create read the nonce count again, even if a read was under way, since that count is older than the failure", async () => {
+  it("makes the next create start a new read of the nonce count, even if an older read is under way", async () => {
     const bench = createStageBench({ cursor: 5 }, { settings: { nonceStateTimeoutMs: 1_000 } });
     await run(bench);
     const written = deferred<never>();
@@ -191,7 +191,7 @@ describe("an allocation write that fails", () => {
     expect(rpc()).toBe(asked + 1);
   });
 
-  it("is reported as unknown if its outcome is unknown, and the lane is reloaded, since the rows may exist", async () => {
+  it("causes a reload of the lane if its outcome is unknown, since the rows may exist", async () => {
     const bench = createStageBench({ cursor: 5 });
     bench.control.answer = () => new OutcomeUnknown("the connection died");
     expect(await run(bench)).toBeInstanceOf(OutcomeUnknown);

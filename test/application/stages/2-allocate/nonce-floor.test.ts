@@ -29,12 +29,12 @@ function drifts(bench: ChainBench): readonly string[] {
   return bench.telemetry.of("nonce.drift").map(({ cursor, chainCount, proved }) => `${cursor} ${chainCount} ${proved}`);
 }
 
-describe("a chain's nonce count at or below the lane's next nonce", () => {
+describe("a chain's nonce count", () => {
   it.each([
     [0, 5],
     [5, 5],
     [3, 5],
-  ])("changes nothing (count %i, next nonce %i)", async (count, cursor) => {
+  ])("changes nothing if it is not above the lane's next nonce (count %i, next nonce %i)", async (count, cursor) => {
     const bench = createChainBench({ settings: ALWAYS });
     bench.simulated.setNonce(SIGNER, count);
     const asked = ask(bench, createOwnedLane({ cursor }));
@@ -75,7 +75,7 @@ describe("a chain's nonce count above the lane's next nonce", () => {
     expect(asked.floor).toBe(10);
   });
 
-  it("is not used if its first read was false", async () => {
+  it("is not used if the second read shows that the first one was false", async () => {
     const bench = createChainBench({ settings: ALWAYS });
     let lies = 1;
     bench.faults.lieAboutNonce((honest) => (lies-- > 0 ? honest + 633 : honest));
@@ -93,7 +93,7 @@ describe("a chain's nonce count above the lane's next nonce", () => {
     expect(asked.floor).toBe(15);
   });
 
-  it("makes the create fail with 503 after three poll intervals if it never becomes stable, and no nonce is consumed", async () => {
+  it("makes the create fail with 503 after three poll intervals if the count never becomes stable", async () => {
     const bench = createChainBench({ settings: ALWAYS });
     let count = 1_000;
     bench.faults.lieAboutNonce(() => --count);
@@ -153,7 +153,7 @@ describe("a second endpoint that checks the nonce count", () => {
   });
 
   // protects [Keys of the node, other chains, comparison] src/domain/chain/counts.ts, src/application/stages/2-allocate/allocate.ts
-  it("makes the create fail with 503 after three poll intervals if it keeps lagging, and no nonce is consumed", async () => {
+  it("makes the create fail with 503 after three poll intervals if it keeps lagging", async () => {
     const { bench, lane } = await claimed();
     const asked = ask(bench, lane);
     await bench.clock.advance(3 * POLL_MS - 1);
@@ -193,7 +193,7 @@ describe("a second endpoint that checks the nonce count", () => {
     }
   });
 
-  it("delays a create, if it hangs, by a few poll intervals at most, or by a second if polls are frequent", async () => {
+  it("makes a create fail with 503 after a few poll intervals, at least a second, if it hangs", async () => {
     const { bench, lane } = await claimed();
     bench.chain.transactionCountEverywhere = () => new Promise(() => undefined);
     const asked = ask(bench, lane);
@@ -224,7 +224,7 @@ describe("a second endpoint that checks the nonce count", () => {
     }
   });
 
-  it("lets a new signer start at nonce 0 at once, even if it is one block late", async () => {
+  it("does not delay a new signer at nonce 0, even if the endpoint is one block late", async () => {
     const bench = createChainBench({ endpoints: 2 });
     bench.simulated.mine(3);
     await bench.context.follower.advance();
@@ -264,7 +264,7 @@ describe("two endpoints beside a third that always reports a false nonce count",
   });
 });
 
-describe("an unreachable chain during nonce allocation", () => {
+describe("an outage of the chain during nonce allocation", () => {
   it("blocks no create on a lane with a known next nonce", async () => {
     const bench = createChainBench({ settings: ALWAYS });
     bench.faults.inject({ kind: "unavailable" });
@@ -283,7 +283,7 @@ describe("an unreachable chain during nonce allocation", () => {
     expect(asked.error).toMatchObject({ code: "UNAVAILABLE" });
   });
 
-  it("proves nothing if it begins in the middle of the nonce count check", async () => {
+  it("leaves the nonce count unproven if it begins in the middle of the check", async () => {
     const bench = createChainBench({ settings: ALWAYS });
     bench.simulated.setNonce(SIGNER, 10);
     const asked = ask(bench, createOwnedLane({ cursor: 5 }));
@@ -379,7 +379,7 @@ describe("a verified nonce count", () => {
 describe("nonce allocation with pending counts", () => {
   const settings = { nonceChainQuery: "pending", nonceStateTimeoutMs: 0 } as const;
 
-  it("looks up at most a thousand mempool transactions at a time, whatever count is claimed", async () => {
+  it("looks up at most a thousand mempool transactions at a time, however high the reported count is", async () => {
     const bench = createChainBench({ settings });
     bench.faults.lieAboutNonce((honest, _, tag) => (tag === "pending" ? Number.MAX_SAFE_INTEGER : honest));
     const looks: number[] = [];

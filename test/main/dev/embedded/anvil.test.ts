@@ -38,7 +38,7 @@ afterEach(async () => {
 });
 
 describe("anvil as the chain of dev, if installed,", () => {
-  test("is started on the loopback address with dev's accounts and block time, behind the embedded chain's interface", async () => {
+  test("is started on the loopback address with dev's accounts and block time", async () => {
     chain = await start(STAND_IN, { blockTimeMs: 500 });
     expect(await called()).toEqual([
       ...["--host", "127.0.0.1", "--port", String(chain.port), "--chain-id", "31337"],
@@ -68,15 +68,15 @@ describe("anvil as the chain of dev, if installed,", () => {
   });
 });
 
-describe("a failed start of anvil is reported in one line", () => {
-  test("if it is not installed", async () => {
+describe("a failed start of anvil", () => {
+  test("is reported in one line if anvil is not installed", async () => {
     await expect(startAnvil({ clock: systemClock, command: "no-such-anvil" })).rejects.toMatchObject({
       code: "NOT_INSTALLED",
       message: "anvil is not on PATH: install Foundry (https://getfoundry.sh), or use the embedded chain",
     });
   });
 
-  test("with anvil's own message if the program exits", async () => {
+  test("is reported in one line with anvil's own message if the program exits", async () => {
     await expect(
       start("#!/bin/sh\necho noise >&2\necho 'Error: bad mnemonic' >&2\nexit 1\n", {}),
     ).rejects.toMatchObject({
@@ -86,7 +86,7 @@ describe("a failed start of anvil is reported in one line", () => {
     await expect(start("#!/bin/sh\nexit 7\n", {})).rejects.toThrow("anvil did not start: exit code 7");
   });
 
-  test("if the port is in use", async () => {
+  test("is reported in one line if the port is in use", async () => {
     chain = await start(STAND_IN, {});
     await expect(start(STAND_IN, { port: chain.port })).rejects.toMatchObject({ code: "PORT_TAKEN" });
   });

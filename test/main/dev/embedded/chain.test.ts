@@ -109,7 +109,7 @@ describe("the embedded chain that mines on request", () => {
     await expect(chain.rpc("eth_getBlockReceipts")).rejects.toMatchObject({ code: -32602 });
   });
 
-  test("drops at evm_revert all changes since evm_snapshot", async () => {
+  test("drops all changes since evm_snapshot when evm_revert is called", async () => {
     const snapshot = await chain.rpc("evm_snapshot");
     const before = await chain.rpc("eth_getBlockByNumber", ["latest", false]);
     const hash = await send("0x3");
@@ -120,7 +120,7 @@ describe("the embedded chain that mines on request", () => {
     expect(await chain.rpc("eth_getTransactionReceipt", [hash])).toBeNull();
   });
 
-  test("forwards hardhat's own methods", async () => {
+  test("supports hardhat's own methods", async () => {
     const stranger = `0x${"42".repeat(20)}`;
     await chain.rpc("hardhat_setBalance", [stranger, "0x1234"]);
     await chain.rpc("hardhat_setNonce", [stranger, "0x7"]);

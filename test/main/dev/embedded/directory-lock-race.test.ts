@@ -34,13 +34,13 @@ beforeEach(async () => {
 
 afterEach(() => temporary.remove());
 
-test("a claimant of the directory lock that loses the race for its lock number is refused", async () => {
+test("a claim of the directory lock is refused if another process takes the same lock number first", async () => {
   meanwhile = () => symlink(living, join(temporary.path, "supervisor.2"));
   await expect(lockDirectory(temporary.path)).rejects.toThrow(`(pid ${process.ppid})`);
   expect(await readlink(join(temporary.path, "supervisor.2"))).toBe(living);
 });
 
-test("a claimant of the directory lock that sees a higher lock number withdraws its own", async () => {
+test("a claim of the directory lock is withdrawn if another process has a higher lock number", async () => {
   meanwhile = async () => {
     await symlink(living, join(temporary.path, "supervisor.3"));
     await rm(join(temporary.path, "supervisor.1"));
@@ -49,7 +49,7 @@ test("a claimant of the directory lock that sees a higher lock number withdraws 
   expect(await readdir(temporary.path)).toEqual(["supervisor.3"]);
 });
 
-test("a holder of the directory lock that releases it during a claim lets the claim succeed", async () => {
+test("a claim of the directory lock succeeds if the holder releases the lock meanwhile", async () => {
   await rm(join(temporary.path, "supervisor.1"));
   await symlink(living, join(temporary.path, "supervisor.1"));
   meanwhile = async () => {

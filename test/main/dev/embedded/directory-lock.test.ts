@@ -24,7 +24,7 @@ describe("the lock on a data directory", () => {
     await expect(lockDirectory(temporary.path)).resolves.toBeDefined();
   });
 
-  test("passes on from a dead holder under the next lock number, and no number is reused", async () => {
+  test("can be taken from a dead holder under the next lock number, and no number is reused", async () => {
     await symlink("999999999:long-gone", join(temporary.path, "supervisor.7"));
     const lock = await lockDirectory(temporary.path);
     expect(await readdir(temporary.path)).toEqual(["supervisor.8"]);
@@ -33,18 +33,18 @@ describe("the lock on a data directory", () => {
     expect(await readdir(temporary.path)).toEqual(["supervisor.9"]);
   });
 
-  test("is not held by a different process that has the holder's pid", async () => {
+  test("is not considered held if a different process now has the holder's pid", async () => {
     await symlink(`${process.pid}:another-life`, join(temporary.path, "supervisor.1"));
     await expect(lockDirectory(temporary.path)).resolves.toBeDefined();
   });
 
-  test("is held by its live holder, whatever the command name of that process", async () => {
+  test("is considered held while its holder lives, whatever the command name of that process", async () => {
     const parent = process.ppid;
     await symlink(`${parent}:${(await findProcess(parent))?.identity}`, join(temporary.path, "supervisor.1"));
     await expect(lockDirectory(temporary.path)).rejects.toThrow(`(pid ${parent})`);
   });
 
-  test("passes from a dead holder to exactly one of many claimants", async () => {
+  test("can be taken from a dead holder by exactly one of many claimants", async () => {
     await symlink("999999999:long-gone", join(temporary.path, "supervisor.1"));
     const outcomes = await Promise.allSettled(Array.from({ length: 25 }, () => lockDirectory(temporary.path)));
     expect(outcomes.filter((outcome) => outcome.status === "fulfilled")).toHaveLength(1);

@@ -23,7 +23,7 @@ describe("packages that only dev and tests need", () => {
     expect(missingParts(BOTH)).toEqual([]);
   });
 
-  it("are named in one install command with the tested versions", () => {
+  it("are named with the tested versions in a single install command", () => {
     const { peerDependencies } = manifest;
     expect(installCommand(["database", "chain"])).toEqual([
       ...["npm", "install", "--save-dev"],
@@ -56,7 +56,7 @@ describe("packages that only dev and tests need", () => {
 });
 
 describe("the search for an installed package", () => {
-  it("finds a package once it is installed, even in a process that did not find it before", () => {
+  it("finds a package that was installed after an earlier search in the same process", () => {
     const project = realpathSync(mkdtempSync(join(tmpdir(), "fencepost-packages-")));
     try {
       const seen = () => packageSeenFrom(join(project, "node_modules", "fencepost", "index.js"), "@some/thing");

@@ -30,8 +30,8 @@ beforeEach(async () => {
   for (const { target } of links) await rm(join(shared.path, target), { force: true });
 });
 
-describe("the library links of PostgreSQL, missing without install scripts,", () => {
-  test("are all created, relative, so that the installation can be moved", async () => {
+describe("the library links of PostgreSQL, which are missing if install scripts are disabled,", () => {
+  test("are all created as relative links, so that the installation can be moved", async () => {
     expect(links.length).toBeGreaterThan(0);
     await makeLibraryLinks(native);
     for (const { source, target } of links) {
@@ -59,7 +59,7 @@ describe("the library links of PostgreSQL, missing without install scripts,", ()
     for (const { target } of links) expect((await stat(join(shared.path, target))).isFile()).toBe(true);
   });
 
-  test("are created, and executable bits that an unpacker lost are restored", async () => {
+  test("are created, and lost executable bits of the programs are restored", async () => {
     await chmod(join(native, "bin", "initdb"), 0o644);
     await makeLibraryLinks(native);
     expect((await stat(join(native, "bin", "initdb"))).mode & 0o777).toBe(0o755);
@@ -85,7 +85,7 @@ const sources = dirname(fileURLToPath(import.meta.url));
 const readable = await run(process.execPath, ["-e", `fs.readdirSync(${JSON.stringify(sources)})`], account);
 
 if (readable.code === 0) {
-  describe("PostgreSQL binaries in a read-only installation are copied next to the data", () => {
+  describe("PostgreSQL binaries of a read-only installation", () => {
     let directory: TemporaryDirectory;
 
     beforeEach(async () => {
@@ -99,7 +99,7 @@ if (readable.code === 0) {
       await directory.remove();
     });
 
-    test("completely, with their links", async () => {
+    test("are copied next to the data completely, with their links", async () => {
       expect(await startOnce()).toEqual([{ one: 1 }]);
       for (const { target } of links) {
         const path = join(directory.path, "postgres-native", target.replace("native/", ""));
@@ -108,7 +108,7 @@ if (readable.code === 0) {
       }
     });
 
-    test("once, and again only for another version", async () => {
+    test("are copied next to the data once, and again only for another version", async () => {
       const copied = join(directory.path, "postgres-native", "bin", "postgres");
       await startOnce();
       const { ino } = await stat(copied);

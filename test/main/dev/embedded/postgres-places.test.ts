@@ -31,8 +31,8 @@ afterEach(async () => {
   await temporary.remove();
 });
 
-describe("embedded PostgreSQL refuses in one line a directory", () => {
-  test("made by another major version", async () => {
+describe("a data directory for embedded PostgreSQL", () => {
+  test("is refused in one line if another major version made it", async () => {
     const server = await start();
     await server.stop();
     const root = join(server.home, "postgres");
@@ -43,7 +43,7 @@ describe("embedded PostgreSQL refuses in one line a directory", () => {
     });
   });
 
-  test("with other files instead of a database", async () => {
+  test("is refused in one line if it has other files instead of a database", async () => {
     await mkdir(join(temporary.path, "postgres"));
     await expect(start()).rejects.toMatchObject({
       code: "DIRECTORY_UNUSABLE",
@@ -51,7 +51,7 @@ describe("embedded PostgreSQL refuses in one line a directory", () => {
     });
   });
 
-  test("whose password is lost", async () => {
+  test("is refused in one line if its password is lost", async () => {
     const server = await start();
     await server.stop();
     await rm(join(server.home, "postgres", "password"));
@@ -61,7 +61,7 @@ describe("embedded PostgreSQL refuses in one line a directory", () => {
     });
   });
 
-  test("whose parent is a file", async () => {
+  test("is refused in one line if its parent is a file", async () => {
     await writeFile(join(temporary.path, "file"), "");
     await expect(start({ directory: join(temporary.path, "file", "below") })).rejects.toMatchObject({
       code: "DIRECTORY_UNUSABLE",
@@ -69,7 +69,7 @@ describe("embedded PostgreSQL refuses in one line a directory", () => {
     });
   });
 
-  test("and unlocks the directory afterwards", async () => {
+  test("is unlocked after it was refused", async () => {
     await mkdir(join(temporary.path, "postgres"));
     await expect(start()).rejects.toThrow();
     await rm(join(temporary.path, "postgres"), { recursive: true });
@@ -107,7 +107,7 @@ test("Debian's PostgreSQL 15 is supervised like the embedded one, if it is insta
 });
 
 if (isRoot() && process.platform === "linux") {
-  describe("if embedded PostgreSQL is started by root,", () => {
+  describe("if root starts embedded PostgreSQL,", () => {
     test("the server runs under the account `nobody`", async () => {
       const server = await start();
       expect((await stat(`/proc/${server.pid}`)).uid).toBe(NOBODY.uid);
@@ -121,13 +121,13 @@ if (isRoot() && process.platform === "linux") {
       expect((await stat(`/proc/${server.pid}`)).uid).toBe(1);
     });
 
-    test("the account `nobody` runs initdb if the directory's owner has no user name", async () => {
+    test("the server runs under the account `nobody` if the directory's owner has no user name", async () => {
       await chown(temporary.path, 54_321, 54_321);
       const server = await start();
       expect((await stat(`/proc/${server.pid}`)).uid).toBe(NOBODY.uid);
     });
 
-    test("data files that a copy left to root are given back to the server's account", async () => {
+    test("data files that belong to root after a copy are given back to the server's account", async () => {
       const first = await start();
       await query(first.url, "CREATE TABLE kept AS SELECT 1 AS n");
       await first.stop();
@@ -136,7 +136,7 @@ if (isRoot() && process.platform === "linux") {
       expect(await query(second.url, "SELECT n FROM kept")).toEqual([{ n: 1 }]);
     });
 
-    test("the files of a directory that only root can enter are kept permanently in another place", async () => {
+    test("the data is kept in another place if only root can enter the directory", async () => {
       await chmod(temporary.path, 0o700);
       const lines: string[] = [];
       const first = await start({ log: (line) => lines.push(line) });

@@ -61,7 +61,7 @@ describe("on one data directory of embedded PostgreSQL,", () => {
 });
 
 describe("a killed supervisor of embedded PostgreSQL", () => {
-  test("takes its server down with it", async () => {
+  test("takes its server down with it, so that none is left running", async () => {
     await seedCluster(temporary.path);
     const supervisor = spawnPostgres();
     const { pid = 0 } = await supervisor.next("url");
@@ -120,7 +120,7 @@ describe("a start of embedded PostgreSQL after an earlier run", () => {
     await waitUntil(async () => (await findProcess(orphan)) === null, "the orphan heard us at last");
   });
 
-  test("succeeds with a pid file whose pid was reused, and does not stop that process", async () => {
+  test("succeeds with an old pid file whose pid another process now has, and does not stop that process", async () => {
     const before = await start();
     await before.stop();
     const bystander = spawn("sleep", ["600"], { stdio: "ignore" });
@@ -135,7 +135,7 @@ describe("a start of embedded PostgreSQL after an earlier run", () => {
     await ended;
   });
 
-  test("succeeds with a pid file of its own pid, as in a restarted container", async () => {
+  test("succeeds with an old pid file that contains its own pid, as in a restarted container", async () => {
     const before = await start();
     await before.stop();
     await leavePidFile(before, `${process.pid}`);
@@ -199,12 +199,12 @@ describe("an interrupt (Ctrl-C) of embedded PostgreSQL", () => {
     expect(await processesHere()).toEqual([]);
   });
 
-  test("rejects the start at once if it comes before the start", async () => {
+  test("rejects the start at once if it came before the start", async () => {
     await expect(start({ signal: AbortSignal.abort(new Error("interrupted")) })).rejects.toThrow("interrupted");
     expect(await readdir(temporary.path)).toEqual(["supervisor.1"]);
   });
 
-  test("reaches only the supervisor in the terminal, so that it can drain before the database stops", async () => {
+  test("reaches only the supervisor, which can then drain before the database stops", async () => {
     await seedCluster(temporary.path);
     const supervisor = spawnPostgres();
     const { url, pid = 0 } = await supervisor.next("url");

@@ -48,7 +48,7 @@ describe("a PostgreSQL server that does not start", () => {
   });
 });
 
-test("a PostgreSQL server log over ten megabytes is started anew", async () => {
+test("a PostgreSQL server log over ten megabytes is replaced by a new one", async () => {
   await (await startServer(await request({}))).stop("fast");
   await truncate(cluster.logFile, 10_000_001);
   const server = await startServer(await request({}));

@@ -92,7 +92,7 @@ test("stop of embedded PostgreSQL leaves neither the server nor its guard proces
 });
 
 describe("a restart of embedded PostgreSQL", () => {
-  test.each(["fast", "immediate"] as const)("%s keeps port, URL and committed data", async (mode) => {
+  test.each(["fast", "immediate"] as const)("(%s) keeps port, URL and committed data", async (mode) => {
     const exits: string[] = [];
     const server = await start({ onUnexpectedExit: (line) => exits.push(line) });
     await query(server.url, `CREATE TABLE kept_${mode} AS SELECT 1 AS n`);

@@ -7,8 +7,8 @@ import { assertPortFree, freePort } from "../../../../src/main/dev/embedded/loop
 import { findProcess, parsePsLine, run, sendSignal, waitForExit } from "../../../../src/main/dev/embedded/processes.ts";
 import { waitUntil } from "../../../support/wait-until.ts";
 
-describe("the lookup of a process", () => {
-  test("identifies the process by more than its pid", async () => {
+describe("the check of a process by its pid", () => {
+  test("also identifies the process by properties other than its pid", async () => {
     const self = await findProcess(process.pid);
     expect(self?.identity).toBe((await findProcess(process.pid))?.identity);
     expect(self?.identity).not.toBe((await findProcess(process.ppid))?.identity);
@@ -39,11 +39,11 @@ describe("the lookup of a process", () => {
     await ended;
   });
 
-  test("reports a process that does not end after the timeout", async () => {
+  test("reports after a timeout that the process has not ended", async () => {
     expect(await waitForExit(systemClock, process.pid, 30)).toBe(false);
   });
 
-  test("lets a process that has ended be signalled without an error", () => {
+  test("causes no error if a signal is sent to a process that has ended", () => {
     expect(() => sendSignal(999_999_999, "SIGTERM")).not.toThrow();
   });
 

@@ -29,7 +29,7 @@ describe("one request to the JSON-RPC server of the embedded chain", () => {
     });
   });
 
-  test.each([[0], [null], ["x"], [1.5]])("keeps the id %j", async (id) => {
+  test.each([[0], [null], ["x"], [1.5]])("gets a response with its own id %j", async (id) => {
     expect((await post({ id, method: "a" })).body).toEqual({ jsonrpc: "2.0", id, result: "a done" });
   });
 

@@ -67,7 +67,7 @@ describe("the signing process's record of signed payloads", () => {
   });
 
   // protects [Signers] src/domain/keys/signing.ts, src/adapters/evm/signers/process/payload-memory.ts
-  it("refuses a second payload for a nonce within one request too", () => {
+  it("refuses two payloads for one nonce within one request", () => {
     const twice = [payload(1), payload(1, 2n, "replace")];
     expect(new PayloadMemory().admit(SIGNER, 1, twice)).toMatchObject({ index: 1, undeclared: false });
     expect(new PayloadMemory().admit(SIGNER, 1, [payload(1), payload(1, 1n, undefined, 2)])).toBeNull();

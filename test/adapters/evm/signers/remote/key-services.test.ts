@@ -102,7 +102,7 @@ describe("signing with AWS KMS", () => {
   });
 
   // protects [Signers] src/adapters/evm/signers/remote/key-service.ts
-  it("accepts a different signature each time, with high or low s", async () => {
+  it("accepts signatures that differ each time, with high or low s", async () => {
     const signer = await open({ awsKmsKeyIds: ["alias/hot"] }, awsEnvironment(service));
     const signed = await signer.sign(
       ADDRESS,
@@ -203,7 +203,7 @@ describe("AWS credentials for KMS", () => {
     return service;
   }
 
-  it("are fetched with the container's token if the node runs in a container, only once for many signatures", async () => {
+  it("are fetched with the container's token, once for many signatures, if the node runs in a container", async () => {
     const { service, environment } = await kms();
     const source = await provider(expiring);
     const file = join(await folder(), "token");
@@ -308,7 +308,7 @@ describe("signing with Google Cloud KMS", () => {
     await expect(opening).rejects.toThrow(/is not the key of a service account/);
   });
 
-  it("is unavailable with the service's text if the service refuses, and refuses a wrong signature", async () => {
+  it("is unavailable, with the service's error text, if the service refuses; a wrong signature is refused", async () => {
     const { service, environment } = await gcp();
     const signer = await open(
       { gcpKmsKeyVersions: [version] },
@@ -358,7 +358,7 @@ describe("keys stored in Vault", () => {
     ]);
   });
 
-  it("are missing if Vault refuses or lacks the field, and the error contains no secret", async () => {
+  it("are reported as missing if Vault refuses the request or lacks the field, without a secret in the error", async () => {
     const service = await startServiceServer(() => ({ status: 403, body: { errors: ["permission denied"] } }));
     onTestFinished(() => service.close());
     const opening = () => open({ vaultKeyPaths: ["secret/data/hot"] }, environment(service.url));
