@@ -61,7 +61,7 @@ describe.each([
   });
 
   // protects [Attacks] src/adapters/evm/rpc/http.ts, src/adapters/peers/http-peers.ts
-  it(`a request to ${who} fails at a size limit instead of reading an endless body`, async () => {
+  it(`a request to ${who} fails if the response exceeds the size limit`, async () => {
     let closed = 0;
     const url = await serve((_, response) => {
       // Send twice the maximum size, then nothing more: the read must end because of the size, not because of a

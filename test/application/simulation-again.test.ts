@@ -5,12 +5,9 @@ import { play } from "../support/simulation/play.ts";
 // protects [The feed] src/application/queries/reads.ts, src/adapters/postgres/stores/queries.ts
 const REGRESSIONS = [[2_000_948, "an epoch of the feed began between the two reads of a page"]] as const;
 
-it.each(REGRESSIONS)(
-  "simulation regression: with seed %i, where %s, every transaction settles and all invariants hold",
-  async (seed) => {
-    await play(seed);
-  },
-);
+it.each(REGRESSIONS)("simulation with seed %i (%s): every transaction settles", async (seed) => {
+  await play(seed);
+});
 
 it("simulation: running one seed twice gives identical events and RPC traffic", async () => {
   const simulate = async (): Promise<string> => {

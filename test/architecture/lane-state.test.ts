@@ -62,7 +62,7 @@ const inside = source.filter(({ path }) => /^src\/(domain|application)\//.test(p
 const ofLane = mutableFields(source, "src/application/lane/owned-lane.ts", "OwnedLane");
 
 describe("the in-memory state of a lane", () => {
-  it("has few mutable fields, counting the lane, its transactions and everything it owns", () => {
+  it("has few mutable fields", () => {
     expect(ofLane.length, ofLane.join(" ")).toBeLessThanOrEqual(AT_MOST);
   });
 
@@ -84,7 +84,7 @@ describe("the in-memory state of a lane", () => {
     expect(inside.flatMap((file) => assignmentsOf(file, field))).toHaveLength(1);
   });
 
-  it("is kept only in the folders lane/ and cluster/, except for listed fields with a reason each", () => {
+  it("is kept only in the folders lane/ and cluster/, except for listed fields", () => {
     const beside = laneMemories(source).filter(({ path }) => !AT_HOME.test(path));
     expect(beside.map(({ name }) => name).sort()).toEqual(Object.keys(BESIDE).sort());
   });

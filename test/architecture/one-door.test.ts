@@ -4,14 +4,14 @@ import { parseSource, readCode } from "./tree.ts";
 
 describe("the code of a lane", () => {
   // protects [The fence] src/application/lane/term.ts
-  it("checks the right to act only in the lane's `Term` object, and writes, signs and sends only through that object", () => {
+  it("writes, signs and sends only through the lane's `Term` object", () => {
     const application = readCode("src/application");
     expect(application.length).toBeGreaterThan(50);
     expect(application.flatMap(besideTheDoor)).toEqual([]);
   });
 });
 
-describe("the check that a lane acts only through its `Term` object", () => {
+describe("the check of a lane's code", () => {
   const found = (text: string, path = "src/application/stages/3-sign/sign.ts") =>
     besideTheDoor(parseSource(path, text)).map((each) => each.split(": ")[1]);
 

@@ -38,7 +38,7 @@ describe("the page of attacks in the documentation", () => {
   const testsOf = ({ cells }: PageRow): readonly NamedTest[] => testsIn(cells[2] ?? "");
   const named = new Set(attempts.flatMap(testsOf).map(nameOf));
 
-  it("states for every attack what happens, and which test covers it", () => {
+  it("names for every attack the test that covers the attack", () => {
     expect(attempts.length).toBeGreaterThan(60);
     expect(attempts.filter(({ cells }) => cells.length !== 3).map(({ cells }) => cells[0])).toEqual([]);
     expect(attempts.filter((row) => testsOf(row).length === 0).map(({ cells }) => cells[0])).toEqual([]);

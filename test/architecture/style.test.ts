@@ -31,7 +31,7 @@ describe("source files", () => {
     expect(source.flatMap(escapeHatches)).toEqual([]);
   });
 
-  it("state in their header, for stages and detours, what they read, what they write, and what a crash leaves", () => {
+  it("of stages and detours state in their header what they read and write", () => {
     const stages = source.filter(({ path }) => /^src\/application\/(stages|detours)\//.test(path));
     expect(stages.length).toBeGreaterThan(10);
     expect(stages.flatMap(unsaid)).toEqual([]);
@@ -198,7 +198,7 @@ describe("the check of code style", () => {
     expect(escapeHatches(parseSource("src/a.ts", text))).toHaveLength(1);
   });
 
-  it("ignores names, comments and strings that only look like a bypassed check", () => {
+  it("ignores names, comments and strings that only resemble a bypassed compiler check", () => {
     expect(escapeHatches(parseSource("src/a.ts", `const any = !a; // any\nconst s = "x!.y: any";`))).toEqual([]);
   });
 

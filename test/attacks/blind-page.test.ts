@@ -48,10 +48,7 @@ describe("the dashboard under attack", () => {
     await proxy.close();
   });
 
-  it("reports by its own timer that the node does not respond while the node is frozen", async ({
-    simulated,
-    nodes,
-  }) => {
+  it("reports that the node does not respond while the node is frozen", async ({ simulated, nodes }) => {
     const node = await nodes.start(simulated.url);
     const page = await openNow(node.url);
     node.signal("SIGSTOP");

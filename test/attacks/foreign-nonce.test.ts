@@ -67,7 +67,7 @@ function count(proxy: RpcProxy, counted: number, fromBlock: number) {
 
 describe.concurrent("a nonce of our transaction", () => {
   // protects [Another program at the key] src/adapters/evm/reads/agree.ts, src/application/stages/6-finality/finality.ts
-  it("is not given up if only one of two endpoints shows a foreign transaction with that nonce", async ({
+  it("is not given up if only one endpoint reports that another program used the nonce", async ({
     simulated,
     nodes,
     database,
@@ -95,7 +95,7 @@ describe.concurrent("a nonce of our transaction", () => {
   });
 
   // protects [Another program at the key] src/adapters/evm/reads/agree.ts, src/application/stages/6-finality/finality.ts
-  it("is given up, if another program used it, only once both endpoints show that use", async ({
+  it("is given up only once both endpoints report that another program used the nonce", async ({
     simulated,
     nodes,
     database,
@@ -118,7 +118,7 @@ describe.concurrent("a nonce of our transaction", () => {
     });
   });
 
-  it("does not lead to a late payment if another program uses it after the payment was cancelled", async ({
+  it("causes no late payment if another program uses the nonce after a cancellation", async ({
     simulated,
     nodes,
     database,

@@ -48,9 +48,9 @@ async function isReported({ client, stderr }: NodeProcess): Promise<void> {
   await waitUntil(async () => (await codes()).includes("RPC_DISAGREES"), "the lie needs a person");
 }
 
-describe("a gas price of 900 gwei from one of two endpoints, while the real price is 30", () => {
+describe("a false gas price of 900 gwei", () => {
   // protects [Sent again, priced again, stuck] src/adapters/evm/reads/agree-on-market.ts
-  it.for([0, 1])("is never paid if endpoint %i reports it from the start", async (liar, { scene }) => {
+  it.for([0, 1])("is never paid if endpoint %i of two reports that price from the start", async (liar, { scene }) => {
     lieAboutPrices(proxyAt(scene.proxies, liar), HIGH);
     const node = await scene.start();
     expect(await paid(node, 0)).toBeLessThanOrEqual(2n * HONEST_PRICE);
@@ -58,21 +58,24 @@ describe("a gas price of 900 gwei from one of two endpoints, while the real pric
   });
 
   // protects [Sent again, priced again, stuck] src/adapters/evm/reads/agree-on-market.ts
-  it.for([0, 1])("is never paid if endpoint %i reports it after an honest start", async (liar, { scene }) => {
-    const node = await scene.start();
-    expect(await paid(node, 0)).toBeLessThanOrEqual(2n * HONEST_PRICE);
-    expect(node.stderr()).not.toContain("RPC_DISAGREES");
-    lieAboutPrices(proxyAt(scene.proxies, liar), HIGH);
-    await scene.chain.mine(110);
-    expect(await paid(node, 1)).toBeLessThanOrEqual(2n * HONEST_PRICE);
-    await isReported(node);
-  });
+  it.for([0, 1])(
+    "is never paid if endpoint %i of two reports that price after an honest start",
+    async (liar, { scene }) => {
+      const node = await scene.start();
+      expect(await paid(node, 0)).toBeLessThanOrEqual(2n * HONEST_PRICE);
+      expect(node.stderr()).not.toContain("RPC_DISAGREES");
+      lieAboutPrices(proxyAt(scene.proxies, liar), HIGH);
+      await scene.chain.mine(110);
+      expect(await paid(node, 1)).toBeLessThanOrEqual(2n * HONEST_PRICE);
+      await isReported(node);
+    },
+  );
 });
 
-describe("a gas price near zero from one of two endpoints", () => {
+describe("a false gas price near zero", () => {
   // protects [Sent again, priced again, stuck] src/domain/fees/climbing.ts, src/application/loops/tend.ts
   it.for([0, 1])(
-    "delays a transaction by at most ten blocks if endpoint %i reports it",
+    "delays a transaction by at most ten blocks if endpoint %i of two reports that price",
     async (liar, { scene: { chain, proxies, start } }) => {
       lieAboutPrices(proxyAt(proxies, liar), LOW);
       const node = await start();

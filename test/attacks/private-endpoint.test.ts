@@ -30,8 +30,8 @@ function strangersTransfer(chainId: number): Promise<string> {
   });
 }
 
-describe("a transaction that was sent to a private endpoint", () => {
-  it("reaches no public endpoint through resubmission, a takeover or another configuration", async ({ edr, nodes }) => {
+describe("a transaction for a private endpoint", () => {
+  it("reaches no public endpoint through resubmission, a takeover or a new configuration", async ({ edr, nodes }) => {
     const { open, hidden, close } = await twoEndpoints(edr.url);
     try {
       const first = await nodes.start(`${open.url},${hidden.url}#send=only`, QUICKLY);
@@ -58,7 +58,7 @@ describe("a transaction that was sent to a private endpoint", () => {
     }
   });
 
-  it("is sent to public endpoints once publicAfter is over, and not before", async ({ edr, nodes }) => {
+  it("is sent to public endpoints only once publicAfter is over", async ({ edr, nodes }) => {
     const { open, hidden, close } = await twoEndpoints(edr.url);
     try {
       const settings = { ...QUICKLY, FENCEPOST_PUBLIC_AFTER: "2s" };
@@ -76,10 +76,7 @@ describe("a transaction that was sent to a private endpoint", () => {
     }
   });
 
-  it("reaches no public endpoint even if it was signed elsewhere and submitted through /rpc", async ({
-    edr,
-    nodes,
-  }) => {
+  it("reaches no public endpoint if submitted as raw bytes through /rpc", async ({ edr, nodes }) => {
     const { open, hidden, close } = await twoEndpoints(edr.url);
     try {
       const node = await nodes.start(`${open.url},${hidden.url}#send=only`, { FENCEPOST_RPC_FOREIGN_RAW: "pass" });

@@ -10,7 +10,7 @@ import { startWeb3Signer } from "../support/web3signer.ts";
 const NONE_LOCAL = { FENCEPOST_PRIVATE_KEYS: "", ...SHORT_LEASE };
 
 // protects [Signers] src/domain/cluster/key-health.ts, src/application/cluster/keys-away.ts, src/domain/cluster/placement.ts
-it("a lane whose owner's remote signer is dead moves to the node whose signer responds, and stays there", async ({
+it("a lane whose owner's remote signer is dead moves to a node whose signer responds", async ({
   simulated,
   nodes,
   database,

@@ -115,7 +115,7 @@ describe("a send that hangs", () => {
 
 describe("a process that is frozen past its lease and then continues", () => {
   // protects [The kill switch] src/application/stages/4-broadcast/broadcast.ts
-  it("starts no send before it has renewed its lease in the database", async ({ simulated, database }) => {
+  it("starts no send before renewing the lease", async ({ simulated, database }) => {
     endpoint = await startSlowEndpoint(simulated.url);
     const proxy = await TcpProxy.start(Number(new URL(database.url).port));
     const nodes = nodesOn(proxy.through(database.url));

@@ -68,7 +68,7 @@ const waitsFor = async ({ client }: Pick<NodeProcess, "client">, txId: string) =
   (await client.explain(txId)).causes.find(({ code }) => code === "REFUSAL_UNCONFIRMED")?.data?.waitsFor;
 
 describe("one of two endpoints", () => {
-  it("only delays a transaction if it falsely reports balance 0 after an approval", async ({
+  it("that falsely reports balance 0 after an approval only delays the transaction", async ({
     edr,
     nodes,
     database,
@@ -101,11 +101,7 @@ describe("one of two endpoints", () => {
     }).finally(() => directory.remove());
   });
 
-  it("delays only that one transaction if it falsely reports a revert for a transaction of the intake table", async ({
-    edr,
-    nodes,
-    database,
-  }) => {
+  it("that falsely reports a revert delays only the affected transaction", async ({ edr, nodes, database }) => {
     await behindProxies(edr.url, 2, async (proxies) => {
       const node = await nodes.start(urlsOf(proxies));
       const lie = lieAboutReverts(proxies[0] as RpcProxy, CONTRACT);

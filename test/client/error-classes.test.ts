@@ -30,7 +30,7 @@ describe("an error of the SDK", () => {
   });
 
   // protects [Attacks] src/client/error-classes.ts
-  it("keeps its message, stack and prototype if the problem document has members of those names", () => {
+  it("keeps its message, stack and prototype if the problem document has fields of these names", () => {
     const hostile =
       '{"message":"m","stack":"s","name":"n","toString":"t","constructor":"c","__proto__":{"admin":true}}';
     const error = fromProblem(problemOf("CONFLICT", JSON.parse(hostile) as object));

@@ -400,7 +400,7 @@ describe.each(["the library", "the SDK"])("the transaction handle of %s", (which
     expect(JSON.parse(JSON.stringify(tx))).toEqual({ ...tx });
   });
 
-  it("resolves with the hash when signed, the receipt when mined, and the final state", async () => {
+  it("resolves with the hash, the receipt and the final state", async () => {
     const fast = { pollIntervalMs: 1 };
     life({ txHash: null, state: "ALLOCATED" }, {}, { receipt: mined, txHash: sampleHash(2) }, { state: "CONFIRMED" });
     const tx = await face().send(intent);
@@ -412,7 +412,7 @@ describe.each(["the library", "the SDK"])("the transaction handle of %s", (which
   });
 
   // protects [False receipts] src/adapters/http/exchange/views.ts, src/client/sent-transaction.ts
-  it("does not report a revert before it is verified by a second endpoint or final", async () => {
+  it("does not report a revert before the revert is verified or final", async () => {
     const fast = { pollIntervalMs: 1 };
     const reverted = { receipt: { ...mined, status: "reverted" } } as const;
     life({}, reverted, reverted, { state: "CONFIRMED", receipt: mined });
@@ -424,7 +424,7 @@ describe.each(["the library", "the SDK"])("the transaction handle of %s", (which
     expect(await tx.mined(fast)).toMatchObject({ receipt: { status: "reverted", verified: true } });
   });
 
-  it("rejects the wait for the hash, but not for the final state, if the transaction ended unsigned", async () => {
+  it("rejects the wait for the hash if the transaction ended unsigned", async () => {
     life({ state: "FAILED_FINAL", subState: "REJECTED", txHash: null, nonce: null });
     const tx = await face().send(intent);
     await expect(tx.hash()).rejects.toMatchObject({
@@ -435,7 +435,7 @@ describe.each(["the library", "the SDK"])("the transaction handle of %s", (which
     expect(tx.nonce).toBeNull();
   });
 
-  it("iterates over its current state and each change, until it is final", async () => {
+  it("iterates over the state changes until the transaction is final", async () => {
     life(
       { state: "ALLOCATED", txHash: null },
       { state: "ALLOCATED", txHash: null },
@@ -451,7 +451,7 @@ describe.each(["the library", "the SDK"])("the transaction handle of %s", (which
     expect(seen).toEqual(["ALLOCATED - -", "TRACKING hash -", "TRACKING hash receipt", "CONFIRMED hash receipt"]);
   });
 
-  it("cancels, replaces, reprices and resubmits its own transaction", async () => {
+  it("cancels, replaces, reprices and resubmits the transaction", async () => {
     const actionRequests: unknown[] = [];
     life({});
     script.act = async ({ action, txId }) => {
@@ -469,7 +469,7 @@ describe.each(["the library", "the SDK"])("the transaction handle of %s", (which
     expect(await tx.explain()).toMatchObject({ summary: "it waits" });
   });
 
-  it("stops waiting at an abort, and can be created again from the id", async () => {
+  it("stops waiting at an abort", async () => {
     life({});
     const tx = await face().handle(TX);
     await expect(tx.final({ timeoutMs: 20, pollIntervalMs: 1 })).rejects.toMatchObject({ code: "TIMEOUT" });

@@ -37,7 +37,7 @@ async function read(answering: Answering, store: FeedStore, count: number, query
 
 describe("reading completions with a position store", () => {
   // protects [The feed] src/client/follow.ts
-  it("begins at the stored position, and saves a position only after its item was consumed", async () => {
+  it("saves a position only after the item was consumed", async () => {
     const store = new MemoryFeedStore();
     const feed: Answering = (_, turn) => (turn === 0 ? page(5, [1, 2], 2) : page(5, [3], 3));
     expect(await read(feed, store, 3)).toEqual({ taken: [1, 2, 3], asked: ["wait=0", "wait=0&epoch=5&after=2"] });
@@ -77,7 +77,7 @@ describe("reading completions with a position store", () => {
     expect(new Set(asked)).toEqual(new Set(["wait=0&after=1&epoch=5"]));
   });
 
-  it("also advances the saved position past items that a limited key may not see", async () => {
+  it("advances the saved position past items that are hidden from the API key", async () => {
     const store = new MemoryFeedStore();
     await read((_, turn) => (turn === 0 ? page(5, [2], 60) : page(5, [61], 61)), store, 2);
     expect(store.saved).toEqual(["2@5", "60@5"]);
@@ -87,7 +87,7 @@ describe("reading completions with a position store", () => {
     ["UNAUTHENTICATED", 401],
     ["FEED_TRUNCATED", 410],
     // protects [The feed] src/client/follow.ts
-  ])("stops if an error occurs that a retry cannot fix: %s", async (code, status) => {
+  ])("stops after an error that a retry cannot fix: %s", async (code, status) => {
     const store = new MemoryFeedStore();
     const failed = read(() => problem(code, status, { resumeAfter: 9 }), store, 1).catch((error: unknown) => error);
     expect((await failed) as FencepostError).toMatchObject({ code });
@@ -95,7 +95,7 @@ describe("reading completions with a position store", () => {
     expect(store.saved, "nobody skips on the reader's behalf").toEqual([]);
   });
 
-  it("stops if the store cannot be written, or if the caller aborts", async () => {
+  it("stops if the position cannot be stored", async () => {
     const store = new MemoryFeedStore();
     store.save = () => Promise.reject(new Error("disk full"));
     await expect(read(() => page(5, [1, 2], 2), store, 2)).rejects.toThrow("disk full");

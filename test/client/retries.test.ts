@@ -46,7 +46,7 @@ function committing() {
 
 describe("send of the client with retries", () => {
   // protects [The SDK and the library] src/client/index.ts, src/client/failover.ts
-  it("creates a request id and reuses it after a lost response, so that one transaction is sent", async () => {
+  it("reuses the request id after a lost response", async () => {
     const { made, commit } = committing();
     const { client, asked } = clientOf(({ body }, turn) => {
       const answer = commit(body);
@@ -58,7 +58,7 @@ describe("send of the client with retries", () => {
     expect(tx.requestId).toBe([...made][0]);
   });
 
-  it("keeps the caller's request id, and creates one for each call that has none", async () => {
+  it("keeps the caller's request id", async () => {
     const { client, asked } = clientOf(({ body }) => created(body));
     await client.send({ ...intent, requestId: "order-42" });
     await client.send(intent);
@@ -94,7 +94,7 @@ describe("send of the client with retries", () => {
   });
 
   // protects [The SDK and the library] src/client/failover.ts
-  it("waits for Retry-After, and gives up at once if that is past the deadline", async () => {
+  it("waits for Retry-After before the next try", async () => {
     const { client, asked } = clientOf(({ body }, turn) =>
       turn === 0 ? problem("QUEUE_FULL", 429, {}, { "retry-after": "1" }) : created(body),
     );
@@ -134,7 +134,7 @@ describe("the deadline of a client call", () => {
     expect(error.message).toContain("/tx after 50 ms");
   });
 
-  it("covers the whole call including retries, and can be set per call", async () => {
+  it("covers the whole call including retries", async () => {
     const { client, asked } = clientOf(() => problem("UNAVAILABLE", 503));
     const startedMs = performance.now();
     expect(await failureOf(client.get(TX_ID, { timeoutMs: 400 }))).toBeInstanceOf(UnavailableError);
@@ -167,14 +167,14 @@ describe("the deadline of a client call", () => {
 });
 
 describe("a client with several addresses", () => {
-  it("tries them in turn, and from then on prefers the one that responded", async () => {
+  it("tries the addresses in turn", async () => {
     const { client, asked } = clientOf(({ base, body }) => (base === A ? lost() : created(body)), { url: [A, B] });
     await client.send(intent);
     await client.send(intent);
     expect(asked.map(({ base }) => base)).toEqual([A, B, B]);
   });
 
-  it("calls the lane's owner at once if it is among them, and remembers it for that signer", async () => {
+  it("calls the lane's owner at once if the owner is among the addresses", async () => {
     const { client, asked } = clientOf(
       ({ base, body }) => (base === A ? problem("NOT_LEADER", 409, { ownerUrl: `${B}/` }) : created(body)),
       { url: [A, B] },
@@ -197,7 +197,7 @@ describe("a client with several addresses", () => {
   });
 
   // protects [Attacks] src/client/failover.ts, src/client/transport.ts
-  it("never calls a lane owner that is not among them, and names it in the error", async () => {
+  it("never calls a lane owner that is not among the addresses", async () => {
     const ownerUrl = "http://evil.example:3000";
     const { client, asked } = clientOf(
       () => problem("NOT_LEADER", 409, { ownerUrl }, { "fencepost-owner": ownerUrl }),
@@ -212,7 +212,7 @@ describe("a client with several addresses", () => {
     expect(one.asked.map(({ base }) => base)).toEqual([A]);
   });
 
-  it("retries with pauses if two of them name each other as the owner, until one accepts", async () => {
+  it("retries with pauses if two nodes name each other as the owner", async () => {
     const { client, asked } = clientOf(
       ({ base, body }, turn) =>
         turn < 6 ? problem("NOT_LEADER", 409, { ownerUrl: base === A ? B : A }) : created(body),
@@ -246,7 +246,7 @@ describe("an operator's action through the client", () => {
     ["submitReserved", (client: ReturnType<typeof createClient>) => client.submitReserved("r", "0x02")],
     ["releaseNonce", (client: ReturnType<typeof createClient>) => client.releaseNonce("r")],
     // protects [The SDK and the library] src/client/failover.ts
-  ])("is retried only if nothing was done, if the action is not idempotent: %s", async (_, call) => {
+  ])("that is not idempotent is retried only if nothing was done: %s", async (_, call) => {
     const silent = clientOf(lost);
     expect(await failureOf(call(silent.client))).toBeInstanceOf(UnreachableError);
     expect(silent.asked).toHaveLength(1);
@@ -323,7 +323,7 @@ describe("a response that does not come from a node", () => {
   );
 
   // protects [The SDK and the library] src/client/transport.ts
-  it("is an UnexpectedAnswerError in every call that reads it", async () => {
+  it("causes an UnexpectedAnswerError in every call", async () => {
     const client = saying([1]);
     const calls = [
       () => client.signers(),

@@ -23,9 +23,7 @@ const sent = (nodes: readonly ClusterNode[]) => nodes.reduce((sum, { chainWire }
 
 describe("a kill requested at one of three working nodes", () => {
   // protects [The kill switch] src/application/cluster/kill-switch.ts
-  it("stops all three within a second, even with a slow database, and stays in force after that node dies", async ({
-    cluster,
-  }) => {
+  it("stops all three nodes within a second", async ({ cluster }) => {
     const nodes = await cluster.startAll(3, { variables: PATIENT });
     await cluster.untilSpread(nodes);
     const [asked, slow, third] = nodes as readonly [ClusterNode, ClusterNode, ClusterNode];
@@ -70,10 +68,7 @@ describe("a kill requested at one of three working nodes", () => {
     await auditCluster(cluster, load.accepted);
   });
 
-  it("is reported as not durable while that node's database hangs, and is stored by the other nodes", async ({
-    cluster,
-    database,
-  }) => {
+  it("is reported as not durable while that node's database hangs", async ({ cluster, database }) => {
     const nodes = await cluster.startAll(2, { variables: PATIENT });
     await cluster.untilSpread(nodes);
     const [asked, other] = nodes as readonly [ClusterNode, ClusterNode];

@@ -58,7 +58,7 @@ async function isAlive({ database }: Cluster, { nodeId }: ClusterNode): Promise<
 
 describe("a node stopped by SIGSTOP", () => {
   it.for(isLong ? [COUNTER, BLOCKS] : [COUNTER])(
-    "does not block completions of other nodes, even before its lease expires, while its session holds %s",
+    "does not block completions of other nodes while its session holds %s",
     async ([, { stall, lock }], { cluster }) => {
       const [paused, other] = (await cluster.startAll(2, { variables: VARIABLES })) as [ClusterNode, ClusterNode];
       const owners = await cluster.untilSpread([paused, other], FEW.length);

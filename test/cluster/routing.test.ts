@@ -53,7 +53,7 @@ function expectConsecutive({ stored }: Audit): void {
   }
 }
 
-describe(`${CREATES} creates, routed randomly over 3 nodes and 20 signers, get consecutive nonces per lane`, () => {
+describe(`${CREATES} creates over 3 nodes and 20 signers get consecutive nonces per lane`, () => {
   it("in worker-queue mode, without any retry", async ({ cluster }) => {
     const nodes = await cluster.startAll(3, { variables: CALM });
     await cluster.untilSpread(nodes);
@@ -82,10 +82,8 @@ describe(`${CREATES} creates, routed randomly over 3 nodes and 20 signers, get c
   });
 });
 
-describe("kill -9 of the busiest of three nodes under load", () => {
-  it("lets the node's lanes accept creates again within lease + 1 s; no transaction is lost or duplicated", async ({
-    cluster,
-  }) => {
+describe("kill -9 of a node under load", () => {
+  it("lets the dead node's lanes accept creates again within lease + 1 s", async ({ cluster }) => {
     const nodes = await cluster.startAll(3);
     await cluster.untilSpread(nodes);
     const dice = new Dice(3);

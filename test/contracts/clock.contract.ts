@@ -56,7 +56,7 @@ export function clockContract(name: string, create: () => ClockSubject): void {
       expect(calls).toEqual(["0", "30", "60"]);
     });
 
-    it("calls `soon` callbacks later, not synchronously, in the order of the calls", async () => {
+    it("calls `soon` callbacks asynchronously in the order of the calls", async () => {
       const { clock, drive } = create();
       const calls: number[] = [];
       const done = new Promise<void>((resolve) => {
@@ -77,7 +77,7 @@ export function clockContract(name: string, create: () => ClockSubject): void {
       expect(await called).toBe("called");
     });
 
-    it("does not call back after cancelling; cancelling again, or too late, is harmless", async () => {
+    it("does not call a cancelled callback", async () => {
       const { clock, drive } = create();
       const calls: string[] = [];
       const cancel = clock.after(5, () => calls.push("cancelled"));

@@ -50,7 +50,7 @@ export function epochsContract(name: string, create: () => Promise<StoreSubject>
     const suspend = (fence: Fence, suspended: boolean): Promise<unknown> =>
       commitOne(store, { kind: "suspend", fence, suspended });
 
-    it("begin once per change: the first node to register begins one, the others join it", async () => {
+    it("begin once per change", async () => {
       await holdLane(store);
       await holdLane(other);
       const { epoch } = await store.feed(0, 1);
@@ -70,7 +70,7 @@ export function epochsContract(name: string, create: () => Promise<StoreSubject>
     });
 
     // protects [The feed] src/adapters/postgres/statements/feed.ts
-    it("start their feed numbers above every number that was read, and keep the stored completions", async () => {
+    it("use feed numbers above every number that was read before", async () => {
       const fence = await holdLane(store);
       await confirm(store, fence);
       const { lastSeq } = await store.feed(0, 1);
@@ -88,7 +88,7 @@ export function epochsContract(name: string, create: () => Promise<StoreSubject>
       ]);
     });
 
-    it("end every earlier lane ownership and node instance, so that a node that missed the change cannot write", async () => {
+    it("end every earlier lane ownership and node instance", async () => {
       const fence = await holdLane(other);
       await subject.changeHistory();
       const heir = anInstance();
@@ -105,7 +105,7 @@ export function epochsContract(name: string, create: () => Promise<StoreSubject>
       });
     });
 
-    it("fence writes planned before the change, even after the same process has registered again", async () => {
+    it("fence writes that were planned before the change", async () => {
       const fence = await holdLane(store);
       await allocate(store, fence, [anIntent(fence.lane)]);
       await subject.changeHistory();
@@ -114,7 +114,7 @@ export function epochsContract(name: string, create: () => Promise<StoreSubject>
       expect(await store.renewInstance(fence.instanceId, 60_000)).toBe(false);
     });
 
-    it("stop a lane from allocating nonces and claiming sends; repeated requests and receipts still work", async () => {
+    it("stop a lane from allocating nonces and sending", async () => {
       const fence = await holdLane(store);
       const known = anIntent(fence.lane, { requestId: "known" });
       const signed = anIntent(fence.lane);
@@ -137,7 +137,7 @@ export function epochsContract(name: string, create: () => Promise<StoreSubject>
       expect(await store.loadLane(heir)).toMatchObject({ cursor: 2, reconciled: false, suspendedBy: "HISTORY" });
     });
 
-    it("stop reservations too: no nonce is reserved, and no earlier reservation can be used", async () => {
+    it("stop reservations of nonces", async () => {
       const fence = await holdLane(store);
       await allocate(store, fence, [anIntent(fence.lane)]);
       const reservationId = randomUUID();
@@ -157,7 +157,7 @@ export function epochsContract(name: string, create: () => Promise<StoreSubject>
       expect(await store.transaction(intent.txId)).toBeNull();
     });
 
-    it("let a lane continue once it is reconciled and resumed by an operator, in any order", async () => {
+    it("let a lane continue once an operator has resumed the reconciled lane", async () => {
       const fence = await holdLane(store);
       await allocate(store, fence, [anIntent(fence.lane)]);
       const heir = await heirOf(fence);
@@ -173,7 +173,7 @@ export function epochsContract(name: string, create: () => Promise<StoreSubject>
       expect(nonces(await allocate(store, again, [anIntent(fence.lane)]))).toEqual([5]);
     });
 
-    it("keep their own suspension of a lane even if an operator suspends the lane too", async () => {
+    it("keep their own suspension of a lane if an operator suspends the lane too", async () => {
       const fence = await holdLane(store);
       await suspend(fence, true);
       expect(await store.loadLane(fence)).toMatchObject({ suspendedBy: "OPERATOR", reconciled: true });
@@ -186,7 +186,7 @@ export function epochsContract(name: string, create: () => Promise<StoreSubject>
       expect(await allocate(store, heir, [anIntent(fence.lane)])).toEqual([{ result: "held" }]);
     });
 
-    it("also stop lanes that the database does not have, since their rows may be lost", async () => {
+    it("also stop lanes that the database does not contain", async () => {
       await holdLane(store);
       await subject.changeHistory();
       const [unused, used] = [await holdLane(store, aLane()), await holdLane(store, aLane())];

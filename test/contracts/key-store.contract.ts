@@ -24,7 +24,7 @@ export function keyStoreContract(name: string, create: () => Promise<StoreSubjec
     afterAll(() => subject.close());
     const named = async (wanted: string) => (await store.apiKeys()).find((each) => each.name === wanted);
 
-    it("stores a key with its scopes, limits and quotas, and the digests of its secrets, the older first", async () => {
+    it("stores a key with scopes, limits, quotas and the digests of the key's secrets", async () => {
       const limits = { signers: [`0x${"ab".repeat(20)}`, `0x${"cd".repeat(20)}`], chains: [1, 10] } as const;
       const quotas = { createsPerSecond: 50, readsPerSecond: 200, queueShare: 0.1234 };
       const limited = key("limited", { scopes: ["read", "operate"], ...limits, ...quotas });
@@ -36,7 +36,7 @@ export function keyStoreContract(name: string, create: () => Promise<StoreSubjec
       expect(found?.createdAt).toBeInstanceOf(Date);
     });
 
-    it("accepts no third secret, and no secret with other scopes or quotas than the key's", async () => {
+    it("accepts no third secret for a key", async () => {
       for (const letter of ["c", "d"]) await store.addApiSecret(key("two"), digestOf(letter), "operator:me");
       expect(await store.addApiSecret(key("two"), digestOf("e"), "operator:me")).toBe("full");
       for (const other of [
@@ -52,7 +52,7 @@ export function keyStoreContract(name: string, create: () => Promise<StoreSubjec
     });
 
     // protects [Attacks] src/adapters/postgres/statements/api-key.ts, src/adapters/postgres/stores/api-keys.ts
-    it("adds exactly two secrets, without an error, if many are requested at the same time", async () => {
+    it("adds exactly two secrets if many are requested at the same time", async () => {
       for (const name of ["crowd-1", "crowd-2", "crowd-3"]) {
         const asked = ["4", "5", "6", "7"].map((letter) => {
           return store.addApiSecret(key(name), `${name.slice(-1)}${letter}`.repeat(32), "operator:me");
@@ -62,7 +62,7 @@ export function keyStoreContract(name: string, create: () => Promise<StoreSubjec
       }
     });
 
-    it("revokes the whole key, or one of its secrets, so that another secret can be added", async () => {
+    it("revokes a whole key or a single secret of a key", async () => {
       for (const letter of ["1", "2"]) await store.addApiSecret(key("gone"), digestOf(letter), "operator:me");
       expect(await store.revokeApiKey("gone", digestOf("1").slice(0, 8), "operator:me")).toBe(true);
       expect(await store.revokeApiKey("gone", digestOf("1").slice(0, 8), "operator:me")).toBe(false);

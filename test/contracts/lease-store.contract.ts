@@ -57,7 +57,7 @@ export function leaseStoreContract(name: string, create: () => Promise<StoreSubj
       });
 
       // protects [Short of time] src/adapters/postgres/stores/register-instance.ts
-      it("end the previous instance of their process when they register, and free its lanes at once", async () => {
+      it("end the previous instance of their process when they register", async () => {
         const before = await register();
         const lane = aLane();
         await store.acquireLane(lane, before);
@@ -83,7 +83,7 @@ export function leaseStoreContract(name: string, create: () => Promise<StoreSubj
       });
 
       // protects [Processes that end, and those that only seem to] src/application/lane/other-instances.ts
-      it("show for how long their last renewal is valid, so that other nodes know when they are overdue", async () => {
+      it("publish for how long their last renewal is valid", async () => {
         const [short, long] = [await register(), await register()];
         await store.renewInstance(short, 10_000);
         await store.renewInstance(long, 60_000);
@@ -113,7 +113,7 @@ export function leaseStoreContract(name: string, create: () => Promise<StoreSubj
         expect((await find(id))?.dead).toBe(true);
       });
 
-      it("are declared dead if they stopped renewing, whatever the clock says, but only if their counter is unchanged", async () => {
+      it("that stopped renewing are declared dead only if their counter is unchanged", async () => {
         const id = await register();
         await store.renewInstance(id, 60_000);
         expect(await store.declareDead(id, 1, "stood-still")).toBe(false);
@@ -156,7 +156,7 @@ export function leaseStoreContract(name: string, create: () => Promise<StoreSubj
         expect(await store.acquireLane(fence.lane, fence.instanceId)).toEqual({ result: "kept", fence });
       });
 
-      it("reports the owner to every other node, even if the owner's lease has expired", async () => {
+      it("reports the owner to every other node", async () => {
         const fence = await holdLane(store);
         const other = await register();
         const owner = await find(fence.instanceId);
@@ -169,7 +169,7 @@ export function leaseStoreContract(name: string, create: () => Promise<StoreSubj
         expect((await store.acquireLane(fence.lane, other)).result).toBe("notLeader");
       });
 
-      it("takes it over from a dead owner with the next token, and ends the old ownership", async () => {
+      it("succeeds with the next token if the owner is dead", async () => {
         const fence = await holdLane(store);
         await die(fence.instanceId);
         const other = await register();
@@ -206,7 +206,7 @@ export function leaseStoreContract(name: string, create: () => Promise<StoreSubj
         await expect(store.acquireLane(fence.lane, fence.instanceId)).rejects.toBeInstanceOf(InstanceOver);
       });
 
-      it("has exactly one winner among many nodes each time, and the token only grows", async () => {
+      it("has exactly one winner among many nodes", async () => {
         const lane = aLane();
         const stores = await Promise.all(Array.from({ length: 6 }, () => subject.connect()));
         let last = 0;
@@ -251,7 +251,7 @@ export function leaseStoreContract(name: string, create: () => Promise<StoreSubj
       const lanesOf = (count: number): readonly Lane[] =>
         Array.from({ length: count }, (_, index) => aLane(1 + (index % 3)));
 
-      it("takes new lanes up to the limit, and no lane that has an owner", async () => {
+      it("acquires new lanes up to the limit", async () => {
         const [id, other] = [await register(), await register()];
         const lanes = lanesOf(10);
         const first = await store.claimLanes(lanes, id, 4);
@@ -263,7 +263,7 @@ export function leaseStoreContract(name: string, create: () => Promise<StoreSubj
         expect(held).toEqual([...lanes].sort(compareLanes));
       });
 
-      it("counts lanes that the instance already owns, and reports them as kept", async () => {
+      it("counts lanes that the instance already owns", async () => {
         const id = await register();
         const lanes = lanesOf(6);
         const first = await store.claimLanes(lanes, id, 3);
@@ -294,7 +294,7 @@ export function leaseStoreContract(name: string, create: () => Promise<StoreSubj
         expect(await store.claimLanes([], id, 5)).toEqual([]);
       });
 
-      it("takes every lane, and no lane twice, if several instances claim at once", async () => {
+      it("acquires no lane twice if several instances claim at the same time", async () => {
         const lanes = lanesOf(40);
         const stores = await Promise.all(Array.from({ length: 5 }, () => subject.connect()));
         const claims = await Promise.all(stores.map(async (each) => each.claimLanes(lanes, await register(), 8)));
@@ -308,7 +308,7 @@ export function leaseStoreContract(name: string, create: () => Promise<StoreSubj
     });
 
     describe("the list of leases", () => {
-      it("shows owner, token and start of each lane, and no owner if the lane was released or its owner died", async () => {
+      it("shows the owner, token and start time of each lane", async () => {
         const held = await holdLane(store);
         const released = await holdLane(store);
         await store.releaseLane(released);
@@ -324,7 +324,7 @@ export function leaseStoreContract(name: string, create: () => Promise<StoreSubj
     });
 
     describe("the fence of a commit", () => {
-      it("refuses an owner whose lease has expired, even if no node has taken over", async () => {
+      it("refuses an owner whose lease has expired", async () => {
         const fence = await holdLane(store);
         await subject.expire(fence.instanceId);
         const intent = anIntent(fence.lane);
@@ -350,7 +350,7 @@ export function leaseStoreContract(name: string, create: () => Promise<StoreSubj
         expect(await store.loadLane(fence)).toMatchObject({ suspendedBy: null });
       });
 
-      it("accepts the new owner and refuses the old one in the same commit", async () => {
+      it("accepts the new owner and refuses the old owner", async () => {
         const old = await holdLane(store);
         await store.releaseLane(old);
         const fence = await holdLane(store, old.lane);

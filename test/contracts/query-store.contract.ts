@@ -103,7 +103,7 @@ export function queryStoreContract(name: string, create: () => Promise<StoreSubj
       expect(await store.transactionAt({ ...fence.lane, chainId: 77 }, nonce)).toBeNull();
     });
 
-    it("returns the hash of the first attempt for each stored transaction, and for no other id", async () => {
+    it("returns the hash of the first attempt of each stored transaction", async () => {
       const { attempts, signed, allocated, refused, waiting } = await populate();
       const found = await store.firstHashes([signed, allocated, refused, waiting, randomUUID()]);
       expect(new Map(found.map(({ txId, ...rest }) => [txId, rest]))).toEqual(
@@ -117,7 +117,7 @@ export function queryStoreContract(name: string, create: () => Promise<StoreSubj
     });
 
     // protects [Replicas that embed the library] src/adapters/postgres/stores/queries.ts
-    it("returns the hash of the first attempt also for an id that is an alias of another transaction", async () => {
+    it("returns the hash of the first attempt for an alias of a transaction id", async () => {
       const { fence, attempts, signed } = await populate();
       const named = anIntent(fence.lane);
       await subject.intake(named);
@@ -129,7 +129,7 @@ export function queryStoreContract(name: string, create: () => Promise<StoreSubj
       ]);
     });
 
-    it("lists transactions by signer, in both orders, including those in the intake table", async () => {
+    it("lists transactions by signer in ascending and descending order", async () => {
       const { lane, old, confirmed, mined, signed, allocated, refused, waiting } = await populate();
       const all = [old, confirmed, mined, signed, allocated, refused, waiting].sort();
       expect(await ids({ signer: lane.signer })).toEqual(all);
@@ -210,7 +210,7 @@ export function queryStoreContract(name: string, create: () => Promise<StoreSubj
       }
     });
 
-    it("counts transactions by state and result, and returns the oldest waiting one", async () => {
+    it("counts transactions by state and result", async () => {
       const before = await store.census();
       await populate();
       const after = await store.census();
@@ -223,7 +223,7 @@ export function queryStoreContract(name: string, create: () => Promise<StoreSubj
       expect(after.suspendedLanes).toBe(before.suspendedLanes);
     });
 
-    it("describes lanes: next nonce, owner, counts, oldest transaction and lowest open transaction", async () => {
+    it("describes each lane with its next nonce, owner and counts", async () => {
       const { fence, lane, mined } = await populate();
       const [row, ...others] = await store.lanes(lane.signer);
       expect(others).toEqual([]);

@@ -39,7 +39,7 @@ export function sessionLockContract(name: string, create: () => Promise<SessionL
       return { lock, changes };
     }
 
-    it("is held by each process under its own key, and a new listener is called at once", async () => {
+    it("is held by each process under a different key", async () => {
       const all = [await process(), await process(), await process()];
       const keys = all.map(({ lock }) => lock.held?.key);
       expect(new Set(keys).size).toBe(3);
@@ -49,7 +49,7 @@ export function sessionLockContract(name: string, create: () => Promise<SessionL
     });
 
     // protects [Processes that end, and those that only seem to] src/adapters/postgres/session/session-lock.ts, src/application/lane/other-instances.ts
-    it("reports, when it is acquired, the instances whose published lock is missing", async () => {
+    it("reports missing locks of other instances when the lock is acquired", async () => {
       const store = await subject.store();
       open.push(store);
       const [gone, held, silent] = [anInstance(), anInstance(), anInstance()];
@@ -77,7 +77,7 @@ export function sessionLockContract(name: string, create: () => Promise<SessionL
     });
 
     // protects [Processes that end, and those that only seem to] src/adapters/postgres/session/session-lock.ts
-    it("reports whether its process had an earlier lock, even without a listener at that time", async () => {
+    it("reports whether the process had an earlier lock", async () => {
       const lock = await subject.connect();
       open.push(lock);
       const first = lock.held as LockSession;

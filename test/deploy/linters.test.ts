@@ -66,9 +66,7 @@ describe("helm", () => {
     expect(await run(helm, "lint", "--strict", CHART)).toContain("0 chart(s) failed");
   });
 
-  it("renders the chart with default values, and with a grace period of preStop plus drain plus 10 s", async ({
-    skip,
-  }) => {
+  it("renders the chart with default values", async ({ skip }) => {
     skip(helm === undefined, NONE);
     expect(kinds(await render())).toEqual(["Deployment", "PodDisruptionBudget", "Service"]);
     const patient = await render("--set", "preStopSeconds=7,drainSeconds=30");
@@ -183,7 +181,7 @@ describe("linters of the deploy files", () => {
     expect(said).toContain("is valid prometheus config file syntax");
   });
 
-  it("bash parses the scripts, and shellcheck finds no fault if it is installed", async ({ skip }) => {
+  it("find no fault in the shell scripts", async ({ skip }) => {
     const scripts = ["make-secrets.sh", "drills/backup.sh", "drills/restore.sh"].map((name) => join(DEPLOY, name));
     for (const script of scripts) await run("/bin/bash", "-n", script);
     const { path } = CHECKED_BY.shellcheck;

@@ -96,7 +96,7 @@ describe("the Grafana dashboard", () => {
     expect(rows).toEqual(["Needs attention", "Flow", "Lanes", "Chain", "Database", "Nodes"]);
   });
 
-  it("queries the selected Prometheus in every panel, and only the selected job", () => {
+  it("queries only the selected Prometheus and job", () => {
     const targets = panels.flatMap(({ targets = [] }) => targets);
     expect(targets.length).toBeGreaterThan(40);
     expect([...new Set(targets.map(({ datasource }) => datasource.uid))]).toEqual([CHOSEN]);

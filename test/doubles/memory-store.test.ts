@@ -66,7 +66,7 @@ describe("injected faults of the in-memory store", () => {
     return { clock, database, store, other, fence: await holdLane(store) };
   };
 
-  it("make single commits fail, with or without storing the writes, as the fault specifies", async () => {
+  it("make a single commit fail as the fault specifies", async () => {
     const { store, fence } = await world();
     for (const [fault, error, kept] of [
       ["unavailable", { name: "StoreUnavailable", busy: false }, false],
@@ -104,7 +104,7 @@ describe("injected faults of the in-memory store", () => {
     await expect(store.feed(0, 1)).resolves.toMatchObject({ epoch: 1 });
   });
 
-  it("refuse a node that registered before the database was restored, until it registers again", async () => {
+  it("refuse a node that registered before the database was restored", async () => {
     const { database, store, other, fence } = await world();
     database.changeHistory();
     await expect(allocate(store, fence, [anIntent(fence.lane)])).rejects.toBeInstanceOf(HistoryChanged);

@@ -73,7 +73,7 @@ describe("a database dump", () => {
     expect(nonce).toBe(5);
   });
 
-  it("leaves the database unchanged if its restore fails because it is truncated", async ({ simulated, skip }) => {
+  it("that is truncated leaves the database unchanged", async ({ simulated, skip }) => {
     skip(server === null, NO_POSTGRES_15);
     const node = await nodes.start(simulated.url);
     await node.client.waitFor((await node.client.send(pricedTransfer(0))).txId);

@@ -114,10 +114,7 @@ describe("the container image's files, run without Docker,", () => {
     return running;
   }
 
-  it("work as an unprivileged process 1 on a read-only file system, and drain on SIGTERM", async ({
-    database,
-    simulated,
-  }) => {
+  it("work as an unprivileged process on a read-only file system", async ({ database, simulated }) => {
     const container = await start(await keepSecrets(database.url, simulated.url));
     const client = createClient({ url: container.url, apiKey: SECRET, repeat: false });
     const { txId } = await client.send(pricedTransfer(0));
@@ -133,10 +130,7 @@ describe("the container image's files, run without Docker,", () => {
     expect(held, "and nothing is held any more").toEqual([]);
   });
 
-  it("include a health check that passes while the node runs, and fails after it ended", async ({
-    database,
-    simulated,
-  }) => {
+  it("include a health check that fails after the node ended", async ({ database, simulated }) => {
     const secrets = await keepSecrets(database.url, simulated.url);
     const container = await start(secrets);
     const [, check = "[]"] = /HEALTHCHECK[^\n]*\\\n\s+CMD (\[.+\])/.exec(DOCKERFILE) ?? [];

@@ -78,9 +78,7 @@ describe("a restored PostgreSQL 15 server (Debian)", () => {
     expect(nonce).toBe(cursor);
   }
 
-  it("has a new timeline after recovery to a past moment, which the first node detects by itself", async ({
-    simulated,
-  }) => {
+  it("is detected by its new timeline after a recovery", async ({ simulated }) => {
     await confirmAll(simulated.url, range(2));
     const base = join(directory.path, "base");
     await run(tool("pg_basebackup"), ["--dbname", server?.url ?? "", "--pgdata", base, "--checkpoint", "fast"]);
@@ -104,9 +102,7 @@ describe("a restored PostgreSQL 15 server (Debian)", () => {
     await expectToWait(simulated.url, 5);
   });
 
-  it("shows no sign of the restore if its data directory was copied, so the operator runs migrate --after-restore", async ({
-    simulated,
-  }) => {
+  it("needs migrate --after-restore if the data directory was copied", async ({ simulated }) => {
     await confirmAll(simulated.url, range(2));
     await server?.stop();
     const copy = `${data()}.copy`;

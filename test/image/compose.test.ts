@@ -149,7 +149,7 @@ describe("the cluster started from compose.yml", () => {
     );
   });
 
-  it("stops on docker stop within the grace period, with exit code 0 of every node, and can start again", async () => {
+  it("stops within the grace period on docker stop", async () => {
     const containers = await Promise.all(NODES.map((name) => stack.containerOf(name)));
     await docker("stop", ...containers);
     const codes = await docker("inspect", "--format={{.State.ExitCode}}", ...containers);

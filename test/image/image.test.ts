@@ -108,7 +108,7 @@ describe("the Docker image", () => {
     expect(whole - base).toBeLessThan(20_000_000);
   });
 
-  it("has no shell, and its user can write to none of its files", async () => {
+  it("has no shell", async () => {
     for (const shell of ["/bin/sh", "/bin/bash", "/busybox/sh", "npm"]) {
       const { code } = await tryDocker("run", "--rm", `--entrypoint=${shell}`, TAG);
       expect(code, shell).toBe(127);

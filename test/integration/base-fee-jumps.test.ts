@@ -50,9 +50,9 @@ const it = base.extend<{ readonly scene: Scene }>({
   },
 });
 
-describe("after a jump of the base fee from nearly zero", () => {
+describe("after a jump of the base fee", () => {
   // protects [Sent again, priced again, stuck] src/domain/transaction/fees.ts
-  it("a reprice or cancel requested without a price is mined at the current gas price, for both fee types", async ({
+  it("a reprice or cancel without a price is mined at the current gas price", async ({
     scene: { fencepost, jumped },
   }) => {
     const repriced = await jumped(0, 300n * GWEI, "eip1559");

@@ -164,7 +164,7 @@ function full(index: number, prefix: string) {
   return { signer, requestId, payload, metadata, allowNoCode: true };
 }
 
-describe.each(Object.entries(LIBRARIES))("a send inside a database transaction of the library %s", (name, open) => {
+describe.each(Object.entries(LIBRARIES))("a send in a database transaction of the library %s", (name, open) => {
   let library: Opened;
   beforeAll(() => {
     library = open(database.url);
@@ -172,7 +172,7 @@ describe.each(Object.entries(LIBRARIES))("a send inside a database transaction o
   afterAll(() => library.close());
 
   // protects [Replicas that embed the library] src/adapters/postgres/statements/intake.ts
-  it("is executed after the commit, with all fields and under the returned id", async () => {
+  it("is executed after the commit under the returned id", async () => {
     const intent = full(1, name);
     let txId = "";
     await library.transaction(async (client, order) => {
@@ -189,7 +189,7 @@ describe.each(Object.entries(LIBRARIES))("a send inside a database transaction o
     expect(await orders(name)).toEqual([`${name}-1`]);
   });
 
-  it("leaves nothing after a rollback, and its request id is free again", async () => {
+  it("leaves nothing after a rollback", async () => {
     let txId = "";
     const failing = library.transaction(async (client, order) => {
       await order(`${name}-2`);
@@ -202,7 +202,7 @@ describe.each(Object.entries(LIBRARIES))("a send inside a database transaction o
     expect(await orders(`${name}-2`)).toEqual([]);
   });
 
-  it("creates one transaction if the request id is used twice in that database transaction", async () => {
+  it("creates one transaction if the request id is used twice", async () => {
     const ids: string[] = [];
     await library.transaction(async (client) => {
       for (const _ of [1, 2]) ids.push((await fencepost.send(transfer(3, name), { client })).txId);
@@ -213,7 +213,7 @@ describe.each(Object.entries(LIBRARIES))("a send inside a database transaction o
     expect(stored).toHaveLength(1);
   });
 
-  it("leaves the database transaction usable if the request is refused, so that the caller may still commit", async () => {
+  it("leaves the database transaction usable after a refusal", async () => {
     await library.transaction(async (client, order) => {
       const wrong = { ...transfer(4, name), payload: { to: "0x12" } };
       await expect(fencepost.send(wrong, { client })).rejects.toMatchObject({ code: "INVALID_REQUEST" });
@@ -225,7 +225,7 @@ describe.each(Object.entries(LIBRARIES))("a send inside a database transaction o
   });
 
   // protects [Replicas that embed the library] src/adapters/postgres/caller-transaction.ts
-  it("is refused if the given client is not in a database transaction, and the error explains how to begin one", async () => {
+  it("is refused if the given client is in no database transaction", async () => {
     const client = library.notOne as CallerTransaction;
     const refused = fencepost.send(transfer(5, name), { client });
     await expect(refused).rejects.toMatchObject({ code: "INVALID_REQUEST", path: "client" });

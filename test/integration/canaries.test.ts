@@ -287,7 +287,7 @@ async function dump(database: Database): Promise<string> {
 }
 
 // protects [Attacks] src/domain/text/mask.ts, src/main/config/secrets.ts, src/adapters/evm/rpc/transport.ts, src/main/config/schema.ts
-it("a node never emits a secret, even if an endpoint, hook, signer, database or caller sends text that contains one", async ({
+it("a node never emits a secret, even if a text from outside contains the secret", async ({
   database,
   nodes,
   gateway,

@@ -108,7 +108,7 @@ describe("every transaction is confirmed exactly once with", () => {
     await audit({ database, rpcUrl: scene.server.url });
   });
 
-  it("a gateway that wraps every error, and loses responses", async ({ stage, database }) => {
+  it("a gateway that wraps every error and loses responses", async ({ stage, database }) => {
     const scene = await stage({ options: { reprice: "off" } });
     const { chain } = scene.server;
     // When the first send arrives, the base fee rises above the offered price. So nothing is mined before the node has
@@ -128,10 +128,7 @@ describe("every transaction is confirmed exactly once with", () => {
     );
   });
 
-  it("an endpoint that simulates each transaction first, and answers with the contract's revert message", async ({
-    stage,
-    database,
-  }) => {
+  it("an endpoint that answers with a contract's revert message", async ({ stage, database }) => {
     const scene = await stage();
     const words = { kind: "error", code: 3, message: "execution reverted: nonce too low" } as const;
     scene.server.faults.inject(words, { method: SEND, times: 4 });
@@ -142,10 +139,7 @@ describe("every transaction is confirmed exactly once with", () => {
     expect(contracts.map(({ answer }) => answer)).toEqual(["unknown", "unknown", "unknown", "unknown"]);
   });
 
-  it("an endpoint that limits the rate, which gets no call until its Retry-After while the other endpoint serves", async ({
-    stage,
-    database,
-  }) => {
+  it("one endpoint that limits the rate and another that serves", async ({ stage, database }) => {
     const scene = await stage({ spare: true });
     const before = scene.server.requests();
     scene.server.faults.inject({ kind: "httpError", status: 429, retryAfterSeconds: 60 });
@@ -155,10 +149,7 @@ describe("every transaction is confirmed exactly once with", () => {
     await audit({ database, rpcUrl: scene.spare?.url as string });
   });
 
-  it("a single endpoint that limits the rate, which gets the next call only after its Retry-After", async ({
-    stage,
-    database,
-  }) => {
+  it("a single endpoint that limits the rate with Retry-After", async ({ stage, database }) => {
     const scene = await stage();
     scene.server.faults.inject({ kind: "httpError", status: 429, retryAfterSeconds: 1 }, { times: 1 });
     // When the first request is refused, other requests may already be in flight. So measure the pause from the last of
@@ -174,7 +165,7 @@ describe("every transaction is confirmed exactly once with", () => {
   });
 });
 
-describe("a market gas price that rises above the offered fee", () => {
+describe("a gas price above the offered fee", () => {
   const priced = (index: number, fees: Record<string, string>) => {
     const { payload, ...rest } = transfer(index);
     return { ...rest, payload: { ...payload, gas: "21000", ...fees } };
@@ -185,31 +176,25 @@ describe("a market gas price that rises above the offered fee", () => {
   it.for([
     ["eip1559", DYNAMIC],
     ["legacy", LEGACY],
-  ] as const)(
-    "leads to a reprice (%s): the stored bytes are decoded, signed again, and mined once",
-    async ([type, fees], { stage, database }) => {
-      const scene = await stage();
-      scene.server.chain.setBaseFee(6n * GWEI);
-      await Promise.all(range(3).map((index) => scene.fencepost.send(priced(index, fees))));
-      await untilSettled(database, 3);
-      const { mined } = await audit({
-        database,
-        rpcUrl: scene.server.url,
-        witnessed: scene.server.chain.witness.map(({ hash }) => hash),
-      });
-      expect(mined.map(({ value }) => value).toSorted()).toEqual([1n, 2n, 3n]);
-      const kinds = await database.query("SELECT DISTINCT kind, fee_type FROM fencepost.attempt ORDER BY kind");
-      expect(kinds).toEqual([
-        { kind: "initial", fee_type: type },
-        { kind: "reprice", fee_type: type },
-      ]);
-    },
-  );
+  ] as const)("leads to a reprice (%s) that is mined once", async ([type, fees], { stage, database }) => {
+    const scene = await stage();
+    scene.server.chain.setBaseFee(6n * GWEI);
+    await Promise.all(range(3).map((index) => scene.fencepost.send(priced(index, fees))));
+    await untilSettled(database, 3);
+    const { mined } = await audit({
+      database,
+      rpcUrl: scene.server.url,
+      witnessed: scene.server.chain.witness.map(({ hash }) => hash),
+    });
+    expect(mined.map(({ value }) => value).toSorted()).toEqual([1n, 2n, 3n]);
+    const kinds = await database.query("SELECT DISTINCT kind, fee_type FROM fencepost.attempt ORDER BY kind");
+    expect(kinds).toEqual([
+      { kind: "initial", fee_type: type },
+      { kind: "reprice", fee_type: type },
+    ]);
+  });
 
-  it("makes the transaction STUCK if it also exceeds the ceiling, and CONFIRMED once the price falls", async ({
-    stage,
-    database,
-  }) => {
+  it("makes the transaction STUCK if the price also exceeds the ceiling", async ({ stage, database }) => {
     const scene = await stage({ options: { maxFeeGwei: 5, stuckAfter: "1500ms" as `${number}ms` } });
     // The base fee is above the fee ceiling, but not so far above the offered fee that Fencepost would refuse the
     // request at once.
@@ -228,7 +213,7 @@ describe("a market gas price that rises above the offered fee", () => {
     ]);
   });
 
-  it("leads to a reprice by a custom repricing strategy, within the ceiling", async ({ stage, database }) => {
+  it("leads to a reprice within the ceiling by a custom strategy", async ({ stage, database }) => {
     const seen: RepricingView[] = [];
     const greedy: RepricingStrategy = {
       name: "greedy",

@@ -13,9 +13,7 @@ import { TcpProxy } from "../support/tcp-proxy.ts";
 import { waitUntil } from "../support/wait-until.ts";
 
 describe("fencepost dev", () => {
-  it("starts database, chain, node and accounts, and on Ctrl-C stops all of them and keeps the data", async ({
-    fencepost,
-  }) => {
+  it("keeps its data when stopped with Ctrl-C", async ({ fencepost }) => {
     const dev = fencepost.run(DEV);
     const { url } = await dev.ready;
     expect(dev.stderr(), "no line for each account").not.toMatch(/0x[0-9a-f]{40}/i);
@@ -38,7 +36,7 @@ describe("fencepost dev", () => {
     expect((await fetch(`${(await again.ready).url}/readyz`)).status).toBe(200);
   });
 
-  it("names the port if it is in use, suggests --port, and stops what it had started", async ({ seeded }) => {
+  it("suggests --port if the port is in use", async ({ seeded }) => {
     const taken = createServer().listen(0, "127.0.0.1");
     await once(taken, "listening");
     const { port } = taken.address() as { port: number };
@@ -103,11 +101,7 @@ describe("fencepost start", () => {
   });
 
   // protects [Explained, and said aloud] src/main/node/await-database.ts, src/adapters/postgres/session/is-away.ts
-  it("waits for a database that does not answer yet, logs that once, and serves when it is available", async ({
-    fencepost,
-    simulated,
-    database,
-  }) => {
+  it("waits for a database that does not answer yet", async ({ fencepost, simulated, database }) => {
     const wire = await TcpProxy.start(Number(new URL(database.url).port));
     wire.refuse();
     const start = fencepost.run(["start"], complete(simulated.url, wire.through(database.url)));
@@ -128,11 +122,7 @@ describe("fencepost start", () => {
   });
 
   // protects [Explained, and said aloud] src/main/node/compose-node.ts, src/application/lane/lanes.ts, src/adapters/postgres/session/is-away.ts
-  it("keeps waiting, even longer than a lease, while its first database transactions time out, and then serves", async ({
-    fencepost,
-    simulated,
-    database,
-  }) => {
+  it("keeps waiting while the first database transactions time out", async ({ fencepost, simulated, database }) => {
     const keeper = new pg.Client({ connectionString: database.url });
     await keeper.connect();
     keeper.on("error", () => undefined);
@@ -158,7 +148,7 @@ describe("fencepost start", () => {
     await start.exited;
   });
 
-  it("exits with 0 if it is stopped while it waits for its database", async ({ fencepost, simulated }) => {
+  it("exits with 0 if stopped while the database is unavailable", async ({ fencepost, simulated }) => {
     const start = fencepost.run(["start"], complete(simulated.url, "postgres://u:hunter2hunter2@127.0.0.1:1/d"));
     await waitUntil(() => start.stderr().includes("waiting for it"), "it says that it waits");
     start.signal("SIGTERM");
@@ -167,11 +157,7 @@ describe("fencepost start", () => {
     expect(start.stderr()).not.toContain("hunter2");
   });
 
-  it("exits with one line that names the database if it does not exist, or the chain if it does not answer", async ({
-    fencepost,
-    simulated,
-    database,
-  }) => {
+  it("exits with one line if the database does not exist", async ({ fencepost, simulated, database }) => {
     const missing = new URL(database.url);
     missing.pathname = "/nobody_made_this";
     const noDatabase = fencepost.run(["start"], complete(simulated.url, missing.href));

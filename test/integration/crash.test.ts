@@ -65,9 +65,9 @@ async function createInWaves(caller: PersistentCaller, database: Database): Prom
   return [...first, ...(await wave(COUNT / 2))];
 }
 
-describe("if a node is killed right after a persistent effect, the next node finishes every transaction once:", () => {
+describe("after a node is killed, another node finishes every transaction once", () => {
   it.for(PASSAGES)(
-    "failpoint %s, pass number %i",
+    "(killed at failpoint %s, pass number %i)",
     { concurrent: true },
     async ([failpoint, passage], { database, simulated, nodes }) => {
       let serving: FencepostClient | null = null;

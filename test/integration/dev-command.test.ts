@@ -8,7 +8,7 @@ import { RECIPIENT } from "../support/integration.ts";
 import { waitUntil } from "../support/wait-until.ts";
 
 describe("fencepost dev", () => {
-  it("exits cleanly if its chain panics, with one line that states the reason", async ({ seeded }) => {
+  it("exits with one line if its chain panics", async ({ seeded }) => {
     const dev = seeded.run(DEV);
     const client = createClient({ url: (await dev.ready).url, repeat: false });
     const [lane] = await client.signers();
@@ -25,7 +25,7 @@ describe("fencepost dev", () => {
   });
 
   // protects [Attacks] src/main/dev/dev.ts
-  it("restarts its database if it was killed, reports that, and loses nothing", async ({ seeded }) => {
+  it("restarts its database if the database was killed", async ({ seeded }) => {
     const dev = seeded.run(DEV);
     const client = createClient({ url: (await dev.ready).url, repeat: false });
     const [lane] = await client.signers();
@@ -43,7 +43,7 @@ describe("fencepost dev", () => {
     }
   });
 
-  it("refuses to start, with one line, if another fencepost dev uses its directory", async ({ seeded }) => {
+  it("refuses to start if another fencepost dev uses the same directory", async ({ seeded }) => {
     const first = seeded.run(DEV);
     const { url } = await first.ready;
     const second = seeded.run(DEV);

@@ -77,7 +77,7 @@ describe("Fencepost's signer for ethers", () => {
     expect(await waitForFinal(stack.client, { hash: tx.hash })).toMatchObject({ state: "CONFIRMED", txId: tx.txId });
   });
 
-  it("deploys a contract at the address that ethers predicts, writes to it and reads it", async () => {
+  it("deploys a contract at the address that ethers predicts", async () => {
     const contract = await deployed(signerOn(), 7n);
     expect(await contract.getFunction("current")()).toBe(7n);
     const tx = (await contract.getFunction("raise")(8n)) as TransactionResponse;
@@ -105,7 +105,7 @@ describe("Fencepost's signer for ethers", () => {
     expect(await signer.getNonce("latest")).toBe(1);
   });
 
-  it("creates one transaction for one request id, given by customData or by withRequestId", async () => {
+  it("creates one transaction for one request id", async () => {
     const signer = signerOn();
     const contract = await deployed(signer, 1n);
     const raise = contract.getFunction("raise");
@@ -121,7 +121,7 @@ describe("Fencepost's signer for ethers", () => {
 
 describe("with ethers, waiting for a transaction that is signed again", () => {
   // protects [Wallet libraries, and tests of callers] src/wallets/attempt-hashes.ts
-  it("returns the same transaction after a reprice, and reports a replacement after a cancel", async () => {
+  it("returns the same transaction after a reprice", async () => {
     const signer = signerOn();
     await stack.chain.pauseMining();
     onTestFinished(() => stack.chain.resumeMining());
@@ -144,7 +144,7 @@ describe("with ethers, waiting for a transaction that is signed again", () => {
 });
 
 describe("with ethers, a refusal", () => {
-  it("of a reverting call is an ethers error with the revert reason, and nothing is sent", async () => {
+  it("of a reverting call is an ethers error with the revert reason", async () => {
     const signer = signerOn();
     const factory = new ContractFactory([], revertingInitCode(REVERT_DATA.withReason), signer);
     const refusing = await factory.deploy();
@@ -169,7 +169,7 @@ describe("with ethers, a refusal", () => {
     expect(await sentBy(signer)).toHaveLength(1);
   });
 
-  it("is the result of a signing request, a wrong `from` account, or a missing provider, and nothing is sent", async () => {
+  it("is the result of a signing request or a wrong `from` account", async () => {
     const signer = signerOn();
     await expect(signer.sendTransaction({ to: RECIPIENT, type: 4 })).rejects.toThrow(/type 0x4/);
     await expect(signer.sendTransaction({ to: RECIPIENT, from: RECIPIENT })).rejects.toThrow(/from mismatch/);

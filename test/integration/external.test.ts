@@ -34,7 +34,7 @@ function usurp({ chain }: SimulatedServer): string | undefined {
 }
 
 describe.concurrent("if another program uses the same key,", () => {
-  it("the transaction whose nonce it consumed fails with the hash of the other transaction, and later ones continue", async ({
+  it("the transaction that lost its nonce fails with the other transaction's hash", async ({
     simulated,
     nodes,
     database,
@@ -62,11 +62,7 @@ describe.concurrent("if another program uses the same key,", () => {
     expect(shown.attempts.map(({ kind }) => kind)).toEqual(["initial", "external"]);
   });
 
-  it("an operator can lower the lane's next nonce again after an endpoint's false count raised it", async ({
-    simulated,
-    nodes,
-    database,
-  }) => {
+  it("an operator can lower the lane's next nonce after a false count", async ({ simulated, nodes, database }) => {
     const { client } = await nodes.start(simulated.url, OFTEN);
     await client.send(transfer(0));
     await untilSettled(database, 1);
@@ -129,11 +125,7 @@ describe.concurrent("an Ethereum node that signs with its own key", () => {
   const atNode = { FENCEPOST_NODE_SIGNERS: KEY_OF_NODE, FENCEPOST_GRAY_ZONE_INTERVAL: "200ms" };
   const sending = (index: number) => ({ ...pricedTransfer(index), signer: KEY_OF_NODE });
 
-  it("receives unsigned payloads, and the transactions that it signs are tracked", async ({
-    simulated,
-    nodes,
-    database,
-  }) => {
+  it("receives unsigned payloads", async ({ simulated, nodes, database }) => {
     simulated.chain.holdKeys(KEY_OF_NODE);
     const { client } = await nodes.start(simulated.url, atNode);
     await client.sendBatch(range(5).map(sending));
@@ -149,11 +141,7 @@ describe.concurrent("an Ethereum node that signs with its own key", () => {
     expect(hashes.every(({ raw_transaction }) => raw_transaction === null)).toBe(true);
   });
 
-  it("may lose responses: its transactions are found by sender and nonce, and each runs once", async ({
-    simulated,
-    nodes,
-    database,
-  }) => {
+  it("executes each transaction once even if responses are lost", async ({ simulated, nodes, database }) => {
     simulated.chain.holdKeys(KEY_OF_NODE);
     const node = await nodes.start(simulated.url, atNode);
     simulated.faults.inject({ kind: "loseReply" }, { method: "eth_sendTransaction", times: 3 });
@@ -166,7 +154,7 @@ describe.concurrent("an Ethereum node that signs with its own key", () => {
     expect(metrics).toContain('fencepost_gray_zone_total{result="adopted"} 3');
   });
 
-  it("is queried block by block if it has pruned its state", async ({ simulated, nodes, database }) => {
+  it("is queried block by block if the node has pruned its state", async ({ simulated, nodes, database }) => {
     simulated.chain.holdKeys(KEY_OF_NODE);
     const { client } = await nodes.start(simulated.url, atNode);
     simulated.faults.prune(1);

@@ -32,7 +32,7 @@ const NOTICES = `
 
 it(
   // protects [Attacks] src/contract/routes.ts, src/adapters/http/exchange/problems.ts
-  `${REQUESTS} valid and invalid requests get the responses that the OpenAPI document defines, and no internal error`,
+  `${REQUESTS} valid and invalid requests get only responses that the OpenAPI document defines`,
   async ({ database, nodes, simulated }) => {
     const node = await nodes.start(simulated.url, { FENCEPOST_LOG_LEVEL: "error" });
     await database.query(NOTICES);

@@ -55,9 +55,9 @@ const overstate = (proxy: RpcProxy) =>
     pretend(() => HIGH_ESTIMATE),
   );
 
-describe("a call that needs nearly the gas cap per transaction", () => {
+describe("a call near the gas cap per transaction", () => {
   // protects [Holes] src/application/chain/chain-context.ts, src/domain/fees/gas.ts
-  it("requests exactly the cap as its gas limit if the cap is configured", async ({ stage }) => {
+  it("uses the cap as its gas limit if the cap is configured", async ({ stage }) => {
     const scene = await stage({ chain: { maxTransactionGas: Number(CAP) } }, "move");
     await placeFurnace(scene, NEARLY_ALL);
     const txId = await sent(scene, { to: FURNACE });
@@ -66,7 +66,7 @@ describe("a call that needs nearly the gas cap per transaction", () => {
     expect(BigInt(receipt?.gasUsed ?? 0)).toBeGreaterThan(14_000_000n);
   });
 
-  it("is signed again with less gas if the cap was unknown, and the next call uses the cap", async ({ stage }) => {
+  it("is signed again with less gas if the cap was unknown", async ({ stage }) => {
     const scene = await stage({}, "move");
     await placeFurnace(scene, NEARLY_ALL);
     const txId = await sent(scene, { to: FURNACE });
@@ -82,7 +82,7 @@ describe("a call that needs nearly the gas cap per transaction", () => {
     await neverStuck(scene);
   });
 
-  it("is refused before it gets a nonce if it needs more than the cap", async ({ stage, database }) => {
+  it("is refused without a nonce if the needed gas exceeds the cap", async ({ stage, database }) => {
     const scene = await stage({ chain: { maxTransactionGas: Number(CAP) } }, "move");
     const beyond = scene.proxy.rule(
       { methods: ["eth_estimateGas"] },
@@ -113,7 +113,7 @@ describe("a false gas estimate for a plain transfer", () => {
 });
 
 describe("a transfer to a contract", () => {
-  it("has its gas estimated, because code runs, and is confirmed", async ({ stage }) => {
+  it("is confirmed with an estimated gas limit", async ({ stage }) => {
     const scene = await stage({}, "move");
     await placeFurnace(scene, 2_000);
     const txId = await sent(scene, { to: FURNACE, value: 1 });

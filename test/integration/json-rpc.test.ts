@@ -27,11 +27,7 @@ function ethersOn(url: string): JsonRpcProvider {
 }
 
 describe("viem on /rpc", () => {
-  it("transfers, deploys, writes, sends 200 transactions at once, and finds the replacement of a transaction", async ({
-    edr,
-    nodes,
-    database,
-  }) => {
+  it("can transfer, deploy, write and find a replacement", async ({ edr, nodes, database }) => {
     const { url, client } = await nodes.start(edr.url);
     const { wallet, reader } = viemOn(`${url}/rpc`);
     expect((await wallet.getAddresses()).map(String).sort()).toEqual([SIGNER, OTHER_SIGNER].sort());
@@ -84,11 +80,7 @@ describe("viem on /rpc", () => {
 });
 
 describe("ethers on /rpc", () => {
-  it("transfers, deploys, writes, sends 200 transactions at once, and finds the replacement of a transaction", async ({
-    edr,
-    nodes,
-    database,
-  }) => {
+  it("can transfer, deploy, write and find a replacement", async ({ edr, nodes, database }) => {
     const { url, client } = await nodes.start(edr.url);
     const provider = ethersOn(`${url}/rpc`);
     const signer = await provider.getSigner(SIGNER);
@@ -143,13 +135,9 @@ const sending = (work: Promise<string>): Promise<Sent> =>
     (error: unknown) => ({ error }),
   );
 
-describe("a response of /rpc that is lost after the commit", () => {
+describe("a /rpc response lost after the commit", () => {
   // protects [JSON-RPC] src/adapters/http/rpc/sends.ts, src/adapters/http/rpc/error-codes.ts
-  it("leaves one transaction if it is lost between database and node, and the sender gets its hash or its id", async ({
-    edr,
-    nodes,
-    database,
-  }) => {
+  it("between database and node leaves at most one transaction", async ({ edr, nodes, database }) => {
     const wire = await TcpProxy.start(Number(new URL(database.url).port));
     const { url } = await nodes.start(edr.url, { FENCEPOST_DATABASE_URL: wire.through(database.url) });
     const { wallet } = viemOn(`${url}/rpc`);
@@ -190,11 +178,7 @@ describe("a response of /rpc that is lost after the commit", () => {
   });
 
   // protects [JSON-RPC] src/adapters/http/rpc/sends.ts
-  it("leaves one transaction if it is lost between node and client, even if the client repeats the request with repeat=merge", async ({
-    edr,
-    nodes,
-    database,
-  }) => {
+  it("between node and client leaves one transaction", async ({ edr, nodes, database }) => {
     const { url } = await nodes.start(edr.url);
     const lossy = async (path: string, treatment: Treatment) => {
       const proxy = await startRpcProxy(`${url}${path}`);

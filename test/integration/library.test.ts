@@ -60,7 +60,7 @@ async function order(fencepost: Fencepost, client: Client, id: number): Promise<
 const intakeRows = (database: Database) => database.query("SELECT 1 FROM fencepost.intake WHERE alias_of IS NULL");
 
 describe("createFencepost", () => {
-  it("sends, repeats a request, waits for outcomes, and reads the feed", async ({ embed, edr, database }) => {
+  it("sends a transaction and waits for the outcome", async ({ embed, edr, database }) => {
     const fencepost = await embed.create(edr.url);
     const created = await Promise.all(range(5).map((index) => fencepost.send(transfer(index))));
     expect(created.map(({ nonce }) => nonce).toSorted()).toEqual(range(5));
@@ -79,10 +79,7 @@ describe("createFencepost", () => {
     await audit({ database, rpcUrl: edr.url });
   });
 
-  it("returns EIP-55 addresses and completions with their epoch, and allows many concurrent waits", async ({
-    embed,
-    edr,
-  }) => {
+  it("returns addresses in EIP-55 casing", async ({ embed, edr }) => {
     const warnings: string[] = [];
     const note = ({ name }: Error) => void warnings.push(name);
     process.on("warning", note);
@@ -104,11 +101,7 @@ describe("createFencepost", () => {
     await expect(elsewhere).rejects.toMatchObject({ code: "EPOCH_CHANGED", epoch: 1 });
   });
 
-  it("refuses invalid requests with the same error codes as the service, and uses no nonce for them", async ({
-    embed,
-    edr,
-    database,
-  }) => {
+  it("refuses invalid requests with the same error codes as the service", async ({ embed, edr, database }) => {
     const fencepost = await embed.create(edr.url);
     const refused = await fencepost.send({ ...transfer(0), signer: RECIPIENT }).catch((error: unknown) => error);
     expect(refused).toBeInstanceOf(FencepostError);
@@ -149,10 +142,7 @@ describe("createFencepost", () => {
     expect(await fencepost.waitFor(txId)).toMatchObject({ state: "CONFIRMED" });
   });
 
-  it("streams stable blocks in order, each once and only at the required depth, even across a reorg", async ({
-    embed,
-    simulated,
-  }) => {
+  it("streams each stable block once and in order", async ({ embed, simulated }) => {
     const fencepost = await embed.create(simulated.url);
     await waitUntil(() => simulated.chain.head.number > 10, "there are blocks");
     const heights: number[] = [];
@@ -166,11 +156,7 @@ describe("createFencepost", () => {
     expect(heights).toEqual(range(24).map((index) => index + 2));
   });
 
-  it("ends waiting calls on close, releases its lanes, and leaves no connection open", async ({
-    embed,
-    simulated,
-    database,
-  }) => {
+  it("leaves no connection open after close", async ({ embed, simulated, database }) => {
     const fencepost = await embed.create(simulated.url);
     await fencepost.send(transfer(0));
     const following = (async () => {
@@ -191,7 +177,7 @@ describe("createFencepost", () => {
 });
 
 describe("send inside the caller's database transaction", () => {
-  it("creates the transaction at COMMIT, and not before", async ({ embed, edr, database }) => {
+  it("creates the transaction only at COMMIT", async ({ embed, edr, database }) => {
     const fencepost = await embed.create(edr.url);
     const client = await embed.client();
     const txId = await order(fencepost, client, 1);
@@ -227,11 +213,7 @@ describe("send inside the caller's database transaction", () => {
     expect(await database.query("SELECT id FROM orders")).toEqual([{ id: "order-3" }]);
   });
 
-  it("keeps the order of calls within one database transaction, despite concurrent creates", async ({
-    embed,
-    simulated,
-    database,
-  }) => {
+  it("keeps the order of the calls", async ({ embed, simulated, database }) => {
     const fencepost = await embed.create(simulated.url);
     const client = await embed.client();
     await client.query("BEGIN");
@@ -248,11 +230,7 @@ describe("send inside the caller's database transaction", () => {
     expect(ordered).toEqual(ordered.toSorted((a, b) => a - b));
   });
 
-  it("leads to the existing transaction if its request id was used meanwhile, or fails if the payload differs", async ({
-    embed,
-    simulated,
-    database,
-  }) => {
+  it("leads to the existing transaction if the request id was used", async ({ embed, simulated, database }) => {
     const fencepost = await embed.create(simulated.url);
     const client = await embed.client();
     await client.query("BEGIN");
@@ -271,11 +249,7 @@ describe("send inside the caller's database transaction", () => {
     expect((await fencepost.send(transfer(2, "twice"))).txId).toBe(second?.txId);
   });
 
-  it("ends as FAILED_FINAL/REJECTED, without a nonce, if it would revert when it is taken from the intake table", async ({
-    embed,
-    simulated,
-    database,
-  }) => {
+  it("ends as FAILED_FINAL/REJECTED if the call would revert", async ({ embed, simulated, database }) => {
     simulated.chain.revertCallsTo("0x00000000000000000000000000000000000000aa", "0x");
     const fencepost = await embed.create(simulated.url);
     const client = await embed.client();
@@ -297,11 +271,7 @@ describe("send inside the caller's database transaction", () => {
     await untilSettled(database, 2);
   });
 
-  it("is taken from the intake table exactly once, even if the lane's owner changes meanwhile", async ({
-    embed,
-    simulated,
-    database,
-  }) => {
+  it("is processed exactly once, even if the lane's owner changes", async ({ embed, simulated, database }) => {
     const taken: string[] = [];
     const onEvent = (event: TelemetryEvent) => {
       if (event.type === "tx.transition" && event.event === "allocate") taken.push(event.txId);
@@ -332,11 +302,7 @@ describe("send inside the caller's database transaction", () => {
     await audit({ database, rpcUrl: simulated.url });
   });
 
-  it("is taken from the intake table by the next node if it was committed while no node ran", async ({
-    embed,
-    simulated,
-    database,
-  }) => {
+  it("is processed by the next node if no node ran at the commit", async ({ embed, simulated, database }) => {
     const first = await embed.create(simulated.url);
     const client = await embed.client();
     const txId = await order(first, client, 1);
@@ -349,10 +315,7 @@ describe("send inside the caller's database transaction", () => {
 });
 
 describe("operator actions through the library", () => {
-  it("suspend a lane, decide about a transaction by the stuck hook, and resume the lane", async ({
-    simulated,
-    embed,
-  }) => {
+  it("can suspend a lane and resume the lane", async ({ simulated, embed }) => {
     const asked: StuckContext[] = [];
     const decide = (context: StuckContext): StuckDecision => {
       asked.push(context);

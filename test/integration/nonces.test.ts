@@ -59,10 +59,7 @@ describe("a reserved nonce", () => {
     await audit({ database, rpcUrl: edr.url });
   });
 
-  it("used with the SDK's withNonce is submitted, sent by the caller, released, or left to expire", async ({
-    edr,
-    nodes,
-  }) => {
+  it("can be used or released with the SDK's withNonce", async ({ edr, nodes }) => {
     const { client } = await nodes.start(edr.url);
     const lane = { signer: SIGNER };
     const handedIn = await client.withNonce(lane, async ({ nonce }) => ({ rawTransaction: await sign(nonce) }));
@@ -170,11 +167,7 @@ describe("a hole left by a reserved nonce", () => {
     await audit({ database, rpcUrl: edr.url });
   });
 
-  it("is filled by a placeholder with the hole policy `heal`, and later nonces continue", async ({
-    edr,
-    nodes,
-    database,
-  }) => {
+  it("is filled by a placeholder with the hole policy `heal`", async ({ edr, nodes, database }) => {
     const { client } = await nodes.start(edr.url, { FENCEPOST_HOLE_POLICY: "heal" });
     const { reservationId, nonce } = await client.reserveNonce({ signer: SIGNER, ttl: 1 });
     const behind = await client.send(transfer(1));
@@ -191,11 +184,7 @@ describe("a hole left by a reserved nonce", () => {
   });
 
   // protects [Reservations] src/application/detours/holes.ts, src/application/detours/holes.ts
-  it("blocks no other transaction by default, because a placeholder fills it if the caller's own transaction is not found", async ({
-    edr,
-    nodes,
-    database,
-  }) => {
+  it("blocks no other transaction by default", async ({ edr, nodes, database }) => {
     const { client } = await nodes.start(edr.url);
     const { reservationId, nonce } = await client.reserveNonce({ signer: SIGNER, ttl: 1 });
     const behind = await client.send(transfer(1));
@@ -208,7 +197,7 @@ describe("a hole left by a reserved nonce", () => {
     await audit({ database, rpcUrl: edr.url });
   });
 
-  it("can still be used by its late caller until something else fills it", async ({ edr, nodes, database }) => {
+  it("can still be filled by the caller that reserved the nonce", async ({ edr, nodes, database }) => {
     const { client } = await nodes.start(edr.url);
     const { reservationId, nonce } = await client.reserveNonce({ signer: SIGNER, ttl: 1 });
     await waitUntil(async () => (await holesOf(client)).length === 1, "the reservation is a hole");
@@ -219,11 +208,7 @@ describe("a hole left by a reserved nonce", () => {
   });
 
   // protects [Reservations] src/application/detours/holes.ts
-  it("is not filled while a transaction that its caller sent directly waits in the mempool", async ({
-    edr,
-    nodes,
-    database,
-  }) => {
+  it("is not filled while the caller's own transaction waits in the mempool", async ({ edr, nodes, database }) => {
     const { client } = await nodes.start(edr.url);
     const { nonce } = await client.reserveNonce({ signer: SIGNER, ttl: 1 });
     await rpcCall(edr.url, "evm_setAutomine", [false]);
@@ -248,11 +233,7 @@ describe("a hole left by a reserved nonce", () => {
     expect(error).toMatchObject({ status: 429, code: "QUOTA_EXCEEDED", problem: { rule: "maxReservations" } });
   });
 
-  it("makes the lane's lowest open transaction STUCK, with the nonce and the reason, if configured so", async ({
-    edr,
-    nodes,
-    database,
-  }) => {
+  it("makes the lane's lowest open transaction STUCK if configured so", async ({ edr, nodes, database }) => {
     const { client } = await nodes.start(edr.url, { FENCEPOST_EXPIRED_RESERVATIONS: "hole" });
     const { reservationId, nonce } = await client.reserveNonce({ signer: SIGNER, ttl: 1 });
     const behind = await client.send(transfer(1));

@@ -60,11 +60,7 @@ const auditOf = (database: Database, { chain, url }: SimulatedServer) =>
   audit({ database, rpcUrl: url, witnessed: chain.witness.map(({ hash }) => hash) });
 
 describe("a transaction with validUntil", () => {
-  it("expires if it is not mined in time, whether sent or not, unless an operator has put it on hold", async ({
-    held,
-    nodes,
-    database,
-  }) => {
+  it("expires if no block includes the transaction in time", async ({ held, nodes, database }) => {
     const node = await nodes.start(held.url);
     const { client } = node;
     const soon = () => new Date(Date.now() + 4_000).toISOString();
@@ -94,11 +90,7 @@ describe("a transaction with validUntil", () => {
 });
 
 describe("an operator", () => {
-  it("can cancel a transaction in time: an empty transfer uses its nonce, and the history has actor and reason", async ({
-    held,
-    nodes,
-    database,
-  }) => {
+  it("can cancel a transaction that is not mined yet", async ({ held, nodes, database }) => {
     const keys = { FENCEPOST_AUTH: "keys", FENCEPOST_API_KEYS: "on-call:s3cret-of-on-call-people:read+submit+operate" };
     const node = await nodes.start(held.url, keys);
     const client = createClient({ url: node.url, apiKey: "s3cret-of-on-call-people" });
@@ -117,11 +109,7 @@ describe("an operator", () => {
     await auditOf(database, held);
   });
 
-  it("can be too late to cancel: the original is mined and reported, and a later cancel gets 409", async ({
-    held,
-    nodes,
-    database,
-  }) => {
+  it("gets 409 for a cancel of a confirmed transaction", async ({ held, nodes, database }) => {
     const node = await nodes.start(held.url);
     const txId = await sent(node, 0);
     held.faults.inject({ kind: "httpError", status: 502 }, { method: "eth_sendRawTransaction" });
@@ -139,11 +127,7 @@ describe("an operator", () => {
     await auditOf(database, held);
   });
 
-  it("can replace a sent and a queued transaction, and the original of the queued one is never sent", async ({
-    held,
-    nodes,
-    database,
-  }) => {
+  it("can replace a sent or a queued transaction", async ({ held, nodes, database }) => {
     const node = await nodes.start(held.url);
     const onTheWay = await sent(node, 0);
     await node.client.suspend(SIGNER, { reason: "maintenance" });
@@ -176,7 +160,7 @@ describe("an operator", () => {
 
 describe("a kill of the node during a cancel", () => {
   it.for(["another.signed", "another.committed"])(
-    "(at %s) leaves the next owner with the whole cancel if it was committed, and otherwise with none",
+    "(at %s) leaves the whole cancel or nothing to the next owner",
     async (failpoint, { held, nodes, database }) => {
       const doomed = nodes.crashing(failpoint, held.url, SHORT_LEASE);
       const { url } = await doomed.ready;
@@ -200,15 +184,10 @@ describe("a kill of the node during a cancel", () => {
   );
 });
 
-describe("a stuck hook over HTTP", () => {
+describe("the HTTP hook for stuck transactions", () => {
   const SECRET = "s3cret-of-the-hook";
 
-  it("gets a signed request about a transaction that blocks its lane too long, and its answer CANCEL is applied", async ({
-    held,
-    nodes,
-    database,
-    receiver,
-  }) => {
+  it("can cancel a transaction that blocks its lane too long", async ({ held, nodes, database, receiver }) => {
     const alerts: { code: string }[] = [];
     receiver.answer = (response, { headers, body }) => {
       const question = JSON.parse(body);

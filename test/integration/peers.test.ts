@@ -30,11 +30,7 @@ async function dumpOf(database: Database): Promise<readonly string[]> {
 
 describe("an attacker who can read the database", () => {
   // protects [Attacks] src/adapters/peers/gate.ts, src/adapters/postgres/migrations/0037_release_0_1_0.sql
-  it("finds nothing in it that authorises a request to the internal routes between nodes", async ({
-    simulated,
-    nodes,
-    database,
-  }) => {
+  it("finds nothing there that authorises requests between nodes", async ({ simulated, nodes, database }) => {
     const node = await nodes.start(simulated.url, {
       FENCEPOST_AUTH: "keys",
       FENCEPOST_API_KEYS: "shop:canary-canary-canary-canary",
@@ -74,9 +70,9 @@ async function refused({ url }: NodeProcess): Promise<Readonly<Record<string, nu
   return Object.fromEntries(counted.map(({ labels, value }) => [labels.reason, value]));
 }
 
-describe("two nodes that share a cluster secret outside the database", () => {
+describe("two nodes with a shared cluster secret", () => {
   // protects [Attacks] src/adapters/peers/gate.ts
-  it("serve each other's signers, also after their clocks jump an hour apart", async ({ simulated, nodes }) => {
+  it("serve each other's signers, even if their clocks differ by an hour", async ({ simulated, nodes }) => {
     const jumping = (ms: number) =>
       nodes.start(simulated.url, {
         ...GUARDED,
@@ -96,7 +92,7 @@ describe("two nodes that share a cluster secret outside the database", () => {
     }
   });
 
-  it("recognise each other after one was killed and restarted at the same address", async ({ simulated, nodes }) => {
+  it("recognise each other after a restart of one node", async ({ simulated, nodes }) => {
     const staying = await nodes.start(simulated.url, GUARDED);
     const killed = await nodes.start(simulated.url, GUARDED);
     await spread(staying);
@@ -112,7 +108,7 @@ describe("two nodes that share a cluster secret outside the database", () => {
     expect(await staying.client.send({ ...transfer(0), signer })).toMatchObject({ nonce: 0 });
   });
 
-  it("accept no request from a node without the secret, and forward none to it", async ({ simulated, nodes }) => {
+  it("accept no request from a node without the secret", async ({ simulated, nodes }) => {
     const knowing = await nodes.start(simulated.url, GUARDED);
     const stranger = await nodes.start(simulated.url, { FENCEPOST_CLUSTER_SECRET: "another-secret-of-nodes" });
     const signers = await spread(knowing);

@@ -112,9 +112,9 @@ describe("a 3-deep reorg on a real EVM that drops mined transactions", () => {
   );
 });
 
-describe("a 3-deep reorg under load, on a chain with geth's mempool,", () => {
+describe("a 3-deep reorg under load", () => {
   it.for(["forgets", "keeps in its pool"] as const)(
-    "ends with all transactions CONFIRMED and a gapless feed if the chain's node %s the dropped transactions",
+    "ends with all transactions CONFIRMED if the chain's node %s the dropped transactions",
     async (pool, { simulated, nodes, database }) => {
       const { client } = await nodes.start(simulated.url, { FENCEPOST_CONFIRMATIONS: "2" });
       const followed: number[] = [];

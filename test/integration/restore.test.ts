@@ -31,11 +31,7 @@ const ONE_KEY = { FENCEPOST_PRIVATE_KEYS: KEYS[0] };
 
 describe("a database that was restored while no node ran", () => {
   // protects [A restored database] src/adapters/postgres/session/judge-history.ts, src/adapters/postgres/statements/database.ts, src/adapters/postgres/migrations/0037_release_0_1_0.sql
-  it("assigns no nonce and sends nothing until an operator resumes the lanes, then reuses no known nonce", async ({
-    database,
-    simulated,
-    nodes,
-  }) => {
+  it("assigns no nonce until an operator resumes the lanes", async ({ database, simulated, nodes }) => {
     const name = nameOf(database);
     const run = async (work: (node: Awaited<ReturnType<typeof nodes.start>>) => Promise<void>) => {
       const node = await nodes.start(simulated.url, ONE_KEY);

@@ -59,7 +59,7 @@ describe("a node with a retention age", () => {
 
   const REFUSED = { code: "REQUEST_ID_REUSED", status: 409, message: expect.stringContaining("kept no more") };
 
-  it("deletes everything older than that age, except the fact that a request id was used", async () => {
+  it("deletes all data older than that age except used request ids", async () => {
     for (const table of ["payload", "attempt", "receipt", "step", "completion", "pool_choice"])
       expect([table, await count(table)]).toEqual([table, 0]);
     expect(await rows.query("SELECT FROM fencepost.spent_request")).toHaveLength(4);
@@ -82,7 +82,7 @@ describe("a node with a retention age", () => {
     expect(await rows.query("SELECT next_nonce FROM fencepost.lane ORDER BY signer")).toEqual(nonces);
   });
 
-  it("refuses a late repeat of a deleted request to a pool, and in a batch refuses only such repeats", async () => {
+  it("refuses a late repeat of a deleted request to a pool", async () => {
     await expect(fencepost.send(inPool(0))).rejects.toMatchObject(REFUSED);
     const results = await fencepost.sendMany([transfer(0, "old"), transfer(0, "new"), inPool(0), inPool(1)]);
     expect(results.map((result) => ("code" in result ? result.code : "sent"))).toEqual([
@@ -94,7 +94,7 @@ describe("a node with a retention age", () => {
   });
 
   // protects [Retention] src/application/stages/1-create/answer-existing.ts, src/application/detours/intake.ts, src/adapters/postgres/stores/loads.ts
-  it("refuses a late repeat of a deleted request, sent inside the caller's own database transaction", async () => {
+  it("refuses a late repeat of a deleted request in a caller's database transaction", async () => {
     const pool = new Pool({ connectionString: database.url, max: 1 });
     const client = await pool.connect();
     await client.query("BEGIN");

@@ -13,11 +13,7 @@ const data = encodeErrorResult({ abi, errorName: "Short", args: [RECIPIENT, 5n] 
 
 describe("the SDK on a real node", () => {
   // protects [The SDK and the library] src/client/index.ts, src/client/failover.ts
-  it("creates one transaction even if the response is lost after the commit, and follows it to its outcome", async ({
-    edr,
-    nodes,
-    database,
-  }) => {
+  it("creates one transaction, even if the response is lost after the commit", async ({ edr, nodes, database }) => {
     const node = await nodes.start(edr.url);
     const proxy = await LosingProxy.start(node.url);
     try {

@@ -19,7 +19,7 @@ const it = base.extend<{ readonly held: SimulatedServer }>({
 });
 
 describe("the overview of a node", () => {
-  it("lists a stuck transaction, and removes it from the list once it is repaired", async ({ held, nodes }) => {
+  it("lists a stuck transaction until an operator repairs the transaction", async ({ held, nodes }) => {
     const node = await nodes.start(held.url, { ...SHORT_LEASE, FENCEPOST_STUCK_AFTER: "1s", FENCEPOST_REPRICE: "off" });
     const { client } = node;
     expect(await client.attention()).toMatchObject({ items: [], more: 0 });

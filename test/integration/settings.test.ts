@@ -19,11 +19,7 @@ import { waitUntil } from "../support/wait-until.ts";
 const signer = SIGNER.toLowerCase() as Address;
 
 describe.concurrent("a mined transaction count above the lane's next nonce", () => {
-  it("is followed: if the next nonce is 5 and 10 transactions are mined, the next create gets nonce 10", async ({
-    simulated,
-    nodes,
-    database,
-  }) => {
+  it("becomes the nonce of the next create", async ({ simulated, nodes, database }) => {
     const { client } = await nodes.start(simulated.url, { FENCEPOST_NONCE_STATE_TIMEOUT: "0s" });
     await client.sendBatch(range(5).map((index) => pricedTransfer(index)));
     await untilSettled(database, 5);
@@ -46,11 +42,7 @@ describe.concurrent("a mined transaction count above the lane's next nonce", () 
 });
 
 describe.concurrent("a full queue", () => {
-  it("answers 429 with Retry-After, uses no nonce for the refused request, and loses no accepted one", async ({
-    simulated,
-    nodes,
-    database,
-  }) => {
+  it("causes 429 responses with Retry-After", async ({ simulated, nodes, database }) => {
     const { url, client } = await nodes.start(simulated.url, { FENCEPOST_QUEUE_LIMIT: "10" });
     const results = await client.sendBatch(range(25).map((index) => pricedTransfer(index)));
     expect(results.filter(({ status }) => status === 202)).toHaveLength(10);
@@ -100,7 +92,7 @@ describe.concurrent("finality", () => {
 });
 
 describe.concurrent("several chains in the configuration file", () => {
-  it("give one signer several lanes, and a create must name its chain", async ({ edr, database }) => {
+  it("give one signer a lane on each chain", async ({ edr, database }) => {
     const other = await startSimulatedServer({ chain: new SimulatedChain({ chainId: 5 }), blockTimeMs: BLOCK_TIME_MS });
     const directory = await makeTemporaryDirectory();
     const chain = { confirmations: 1, pollInterval: "100ms" };

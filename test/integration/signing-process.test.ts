@@ -28,11 +28,7 @@ const PROCESS = { FENCEPOST_SIGNING: "process" };
 
 describe("the signing process of a node", () => {
   // protects [Signers] src/adapters/evm/signers/process/signing-process.ts, src/main/node/open-signing.ts
-  it("exposes no key in its environment or arguments, and loses nothing if it is killed repeatedly", async ({
-    simulated,
-    nodes,
-    database,
-  }) => {
+  it("exposes no key in its environment or arguments", async ({ simulated, nodes, database }) => {
     const node = await nodes.start(simulated.url, PROCESS);
     const first = await untilThere(node.pid);
     const shown = read(`/proc/${first}/environ`) + read(`/proc/${first}/cmdline`);
@@ -114,9 +110,7 @@ function spellingsOf(text: string): readonly string[] {
 
 describe("the heap of a signing process", () => {
   // protects [Signers] bin/fencepost.js, src/main/signing-main.ts, src/main/node/serve-keys.ts
-  it("contains no key as text: none from the configuration, from a key file, or from a mnemonic", async ({
-    onTestFinished,
-  }) => {
+  it("contains no key as text", async ({ onTestFinished }) => {
     const directory = await makeTemporaryDirectory();
     onTestFinished(() => directory.remove());
     const newKeys = (count: number) => Array.from({ length: count }, () => randomBytes(32).toString("hex"));

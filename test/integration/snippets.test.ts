@@ -108,7 +108,7 @@ describe("the package, used as in the documentation,", () => {
     expect({ ...(await compiled.exited), said: compiled.stdout() }).toMatchObject({ code: 0, said: "" });
   });
 
-  it("runs every documentation snippet with undeclared names, once the test supplies their values", async () => {
+  it("runs the snippets that need values from the test", async () => {
     const open = openSnippets(stack);
     expect(open).toHaveLength(9);
     for (const { name, text, said } of open) {

@@ -85,7 +85,7 @@ describe("a viem wallet client with Fencepost's transport", () => {
     expect(await client.getAddresses()).toEqual([client.account.address]);
   });
 
-  it("can be created with its account by toFencepostAccount, and then deploys, writes and sends", async () => {
+  it("works with an account from toFencepostAccount", async () => {
     const address = stack.signers[used++] as `0x${string}`;
     const account = toFencepostAccount({ address, client: stack.client, rpc: http(stack.rpcUrl) });
     const { chain } = wallet();
@@ -134,7 +134,7 @@ describe("a viem wallet client with Fencepost's transport", () => {
     expect(await nonceOf(client.account.address)).toBe(1);
   });
 
-  it("creates one transaction for one request id, however often it is sent", async () => {
+  it("creates one transaction for one request id", async () => {
     const client = wallet();
     const send = () => client.sendTransaction({ to: RECIPIENT, value: 5n });
     const [first, second] = await Promise.all([withRequestId("order-42", send), withRequestId("order-42", send)]);
@@ -147,7 +147,7 @@ describe("a viem wallet client with Fencepost's transport", () => {
 });
 
 describe("with viem, a transaction that Fencepost reprices", () => {
-  it("is found under its new hash, both by a caller that already waits and by one that requests the receipt later", async () => {
+  it("is found under its new hash by a waiting caller", async () => {
     const client = wallet();
     const { hash, dearer } = await repriced(client);
     expect(await client.getTransaction({ hash })).toMatchObject({ hash, blockNumber: null, value: 1n, nonce: 0 });
@@ -160,7 +160,7 @@ describe("with viem, a transaction that Fencepost reprices", () => {
   });
 
   // protects [Wallet libraries, and tests of callers] src/wallets/attempt-hashes.ts
-  it("is found by viem's own search for replacements, without receipts from Fencepost", async () => {
+  it("is found by viem's own search for replacements", async () => {
     const client = wallet();
     const { hash, dearer } = await repriced(client);
     const { list } = stack.client;
@@ -178,7 +178,7 @@ describe("with viem, a transaction that Fencepost reprices", () => {
   });
 
   // protects [Wallet libraries, and tests of callers] src/wallets/attempt-hashes.ts
-  it("has no receipt if it was cancelled: viem reports the replacement as cancelled", async () => {
+  it("is reported as cancelled after a cancel", async () => {
     const client = wallet();
     const { hash, txId } = await repriced(client);
     await stack.client.cancel(txId, { reason: "a test" });
@@ -193,7 +193,7 @@ describe("with viem, a transaction that Fencepost reprices", () => {
 });
 
 describe("with viem, a refusal", () => {
-  it("of a reverting call has the reason decoded by the caller's ABI, and nothing is sent", async () => {
+  it("of a reverting call has the decoded revert reason", async () => {
     const client = wallet();
     const abi = parseAbi(["function eat()", "error Full(uint256 plates)"]);
     const deploy = async (data: string) => {
@@ -240,7 +240,7 @@ describe("with viem, a refusal", () => {
     expect(await sentBy(client.account.address)).toHaveLength(1);
   });
 
-  it("is the result of a request to sign a message or typed data, or to send a blob transaction", async () => {
+  it("is the result of a request to sign a message or typed data", async () => {
     const client = wallet();
     await expect(client.signMessage({ message: "hello" })).rejects.toThrow(/signs only the transactions that it sends/);
     const typed = client.signTypedData({

@@ -112,7 +112,7 @@ describe("the command line", () => {
     expect(stderr).not.toContain(PASSWORD);
   });
 
-  it("prints with `doctor` what to correct, without the password, and exits with 1", async () => {
+  it("prints with `doctor` what to correct", async () => {
     const { code, stdout, stderr } = await run(["doctor", "--json"], {
       FENCEPOST_DATABASE_URL: `postgres://app:${PASSWORD}@127.0.0.1:1/app`,
       FENCEPOST_PORT: "0",
@@ -126,7 +126,7 @@ describe("the command line", () => {
     expect([code, stdout.includes(PASSWORD), stderr.split("\n").length]).toEqual([1, false, 2]);
   });
 
-  it("writes with `init` a configuration that `config` reads, and overwrites no file", async () => {
+  it("writes with `init` a configuration that `config` reads", async () => {
     expect(await run(["init"])).toMatchObject({ code: 0, stdout: expect.stringContaining("fencepost.config.ts") });
     expect(await run(["config"])).toMatchObject({ code: 0, stdout: expect.stringMatching(/^port +3000 +file$/m) });
     expect(await run(["init"])).toMatchObject({ code: 1, stderr: expect.stringContaining("is not changed") });

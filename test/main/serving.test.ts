@@ -37,7 +37,7 @@ afterEach(() => {
 describe("the command fencepost dev", () => {
   const ready = { ...node, chainId: 31337, signers: ["0xA", "0xB"] };
 
-  it("starts with a default configuration and the given directory, and writes progress to standard error", async () => {
+  it("writes its progress to standard error", async () => {
     dev.mockImplementation(async (request: DevRequest, done: (one: DevReady) => void) => {
       request.say("PostgreSQL is coming up");
       done(ready);
@@ -65,7 +65,7 @@ describe("the command fencepost dev", () => {
 });
 
 describe("the command fencepost start", () => {
-  it("starts with a complete configuration, and prints only the ready line to standard output", async () => {
+  it("prints only the ready line to standard output", async () => {
     Object.assign(process.env, START);
     start.mockImplementation(async (_: unknown, done: (one: typeof node) => void) => done(node));
     expect(await main(["start"])).toBe(0);
@@ -88,7 +88,7 @@ describe("the command fencepost start", () => {
     expect(first).not.toBe(second);
   });
 
-  it("reports a failure in one line with exit code 1, and masks the password", async () => {
+  it("reports a failure in one line with exit code 1", async () => {
     Object.assign(process.env, START);
     start.mockRejectedValue(new Error("cannot connect to postgres://app:hunter2hunter2@db/app"));
     expect(await main(["start"])).toBe(1);

@@ -42,7 +42,7 @@ export function walkCrashes(nth: 1 | 2 | 5): void {
   afterEach(() => world.close());
 
   describe.each(WALKED)("a crash right after the effect %s", (failpoint) => {
-    it(`(occurrence number ${nth}) does not keep another node from finishing every transaction once`, async () => {
+    it(`(occurrence number ${nth}) causes no lost or repeated transaction`, async () => {
       world = new World({ settings: { resubmitIntervalMs: 2_000, confirmations: 2 } });
       await crashAndFinish(world, failpoint, nth);
     });

@@ -32,7 +32,7 @@ describe("the duration check of the quick tests", () => {
     expect(judge({ ...files(120), "test/b.test.ts": 3_000 })).toEqual({ said: [], failed: false });
   });
 
-  it("lists slow files, the slowest first, and passes, because the machine may have been busy", () => {
+  it("lists slow files, but does not fail", () => {
     const { said, failed } = judge({ ...files(120), "test/a.test.ts": 3_100, "test/b.test.ts": 9_000 });
     expect(said).toEqual([
       "slow: test/b.test.ts took 9.0 s, 3 s are wanted",

@@ -15,11 +15,11 @@ describe("the mined transaction that replaces an unmined attempt", () => {
     ["the original of a replacement", kinds("initial", "replace"), 2, 1, null],
     ["the replacement for more", kinds("initial", "replace", "reprice"), 2, 3, hashOf(3)],
     ["a foreign transaction", kinds("initial", "external"), 1, 2, null],
-  ])("is found only if it has the same payload: %s", (_, attempts, asked, mined, instead) => {
+  ])("is found only if the payload is the same: %s", (_, attempts, asked, mined, instead) => {
     expect(minedInstead(sampleTransaction({ attempts }, mined), hashOf(asked))).toBe(instead);
   });
 
-  it("is null while nothing is mined, or if the hash is unknown", () => {
+  it("is null while nothing is mined", () => {
     const attempts = kinds("initial", "reprice");
     expect(minedInstead(sampleTransaction({ attempts }), hashOf(1))).toBeNull();
     expect(minedInstead(sampleTransaction({ attempts }, 1), hashOf(9))).toBeNull();
@@ -41,13 +41,13 @@ describe("the pending view of an attempt", () => {
     });
   });
 
-  it("is absent if the attempt has another payload than the transaction, or if the hash is unknown", () => {
+  it("is absent if the attempt has another payload than the transaction", () => {
     const attempts = kinds("initial", "cancel");
     expect(pendingView(sampleTransaction({ attempts }), hashOf(2))).toBeNull();
     expect(pendingView(sampleTransaction(), hashOf(9))).toBeNull();
   });
 
-  it("uses the transaction's first attempt, or none while that attempt has no hash", () => {
+  it("uses the transaction's first attempt", () => {
     const attempts = kinds("initial", "reprice");
     expect(firstAttempt(sampleTransaction({ attempts: attempts.toReversed() }))?.txHash).toBe(hashOf(1));
     const unsaid = [{ ...attempt(1, "initial"), txHash: null }, attempt(2, "reprice")];

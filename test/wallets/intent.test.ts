@@ -26,7 +26,7 @@ describe("a transaction of a wallet library", () => {
     expect(intentOf(asked, "order-1")).toEqual({ signer: SIGNER, requestId: "order-1", payload, ...chain });
   });
 
-  it("allows call data to an address without code only if the transport's option permits it", () => {
+  it("may call an address without code only if the transport allows that", () => {
     const call = { from, to: RECIPIENT, data: "0x01" };
     expect(intentOf(call, "order-1", true)).toMatchObject({ allowNoCode: true });
     expect(intentOf(call, "order-1")).not.toHaveProperty("allowNoCode");

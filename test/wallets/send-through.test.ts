@@ -64,14 +64,14 @@ describe("a send through a wallet library", () => {
     expect(asked).toHaveLength(1);
   });
 
-  it("fails at its timeout with its request id if the outcome is unknown", async () => {
+  it("fails at its timeout with the request id if the outcome is unknown", async () => {
     const { source } = scripted([failure("UNREACHABLE", 0)]);
     const error = await sendThrough(source, INTENT, 1).catch((thrown: unknown) => thrown);
     expect(error).toMatchObject({ code: -32003, requestId: "order-1", txId: null });
     expect(error).toHaveProperty("message", expect.stringContaining("send it again with the request id order-1"));
   });
 
-  it("fails at its timeout with the transaction's id if the transaction is accepted but unsigned", async () => {
+  it("fails at its timeout with the transaction's id if nothing is signed", async () => {
     const waiting = sampleTransaction({ state: "CREATED", subState: "AWAITING_APPROVAL", attempts: [] });
     const error = await sendThrough(scripted(["tx-1"], [waiting]).source, INTENT, 1).catch((thrown: unknown) => thrown);
     expect(error).toMatchObject({ txId: "tx-1", requestId: "order-1", code: -32003 });
@@ -104,7 +104,7 @@ describe("a send through a wallet library", () => {
       { code: 3, data: "0x08", details: "execution reverted: no lunch" },
     ],
     // protects [Wallet libraries, and tests of callers] src/wallets/send-error.ts
-  ])("is not repeated if its outcome is known, and fails with a JSON-RPC code: %s", async (_, refusal, expected) => {
+  ])("fails with a JSON-RPC code if the outcome is known: %s", async (_, refusal, expected) => {
     const { source, asked } = scripted([refusal, "tx-1"]);
     const error = await sendThrough(source, INTENT, 30_000).catch((thrown: unknown) => thrown);
     expect(error).toMatchObject({ ...expected, cause: refusal, requestId: "order-1" });
@@ -119,7 +119,7 @@ describe("a send through a wallet library", () => {
 });
 
 describe("the request id of a wallet send", () => {
-  it("is that of the surrounding withRequestId call, across awaits, or a new one", async () => {
+  it("is taken from the surrounding withRequestId call", async () => {
     const named = (id: string) =>
       withRequestId(id, async () => {
         await Promise.resolve();

@@ -39,7 +39,7 @@ describe("an amount on the command line", () => {
     expect(() => wei(text)).toThrow(/\.$/);
   });
 
-  it("is refused if it is above the largest value that a transaction can have", () => {
+  it("above the largest possible value of a transaction is refused", () => {
     expect(() => wei(`${"9".repeat(80)}`)).toThrow("too large for a transaction");
   });
 
@@ -67,7 +67,7 @@ describe("contract call arguments on the command line", () => {
     expect(parameterTypes(signature)).toEqual(types);
   });
 
-  it("are parsed by their type, as text, boolean or JSON", () => {
+  it("are parsed by their type", () => {
     const types = ["address", "bool", "string", "uint256", "bytes"];
     expect(toArguments(["0xAb", "true", "true", "5", "0x00"], types)).toEqual(["0xAb", true, "true", "5", "0x00"]);
     expect(toArguments(["1.5ether", "-5"], ["uint256", "int8"])).toEqual(["1500000000000000000", "-5"]);
@@ -75,13 +75,13 @@ describe("contract call arguments on the command line", () => {
   });
 
   // protects [The command line] src/adapters/cli/amounts.ts, src/adapters/cli/abi-arguments.ts
-  it("keep every digit of numbers in lists, and leave quoted text unchanged", () => {
+  it("keep every digit of numbers in lists", () => {
     const big = "115792089237316195423570985008687907853269984665640564039457584007913129639935";
     expect(toArguments([`[${big}, -1]`], ["uint256[]"])).toEqual([[big, "-1"]]);
     expect(toArguments(['[1, "2 and \\"3\\"", [4]]'], ["(uint8,string,uint8[])"])).toEqual([["1", '2 and "3"', ["4"]]]);
   });
 
-  it("are refused if their count is wrong, or if a list is not JSON", () => {
+  it("are refused if their count is wrong", () => {
     expect(() => toArguments(["1"], ["uint8", "uint8"])).toThrow("takes 2 arguments (uint8, uint8), but 1 is given");
     expect(() => toArguments(["1,2"], ["uint8[]"])).toThrow("must be JSON");
   });

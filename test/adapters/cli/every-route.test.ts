@@ -106,7 +106,7 @@ describe("the CLI commands that call the API", () => {
   );
 
   it.each(REACHED.map(({ operationId }) => operationId))(
-    "never send the values of --url, --api-key and --profile in the query or the body of %s",
+    "do not put --url, --api-key or --profile into the query or body of %s",
     async (operationId) => {
       const named = ["--url", "http://node.example", "--api-key", "s3cret-of-an-operator", "--profile", "production"];
       const { asked, stderr } = await ask([...(COMMANDS[operationId] ?? []), ...named]);

@@ -27,7 +27,7 @@ describe("fencepost signers", () => {
     ]);
   });
 
-  it("prints one page if --limit is given, with the command that prints the next page", async () => {
+  it("prints one page if --limit is given", async () => {
     const signersPage = async () => ({ items: [lane], next: "cursor" });
     const { stdout } = await run(["signers", "--limit", "1"], { signersPage });
     expect(stdout).toContain("more: fencepost signers --after cursor\n");

@@ -47,7 +47,7 @@ describe("the operator commands of the CLI", () => {
     ]);
   });
 
-  it("include resubmit, and include replace, which sends a new payload", async () => {
+  it("include resubmit and replace", async () => {
     expect((await run(["resubmit", txId, "--reason", "r"])).calls).toEqual([["resubmit", txId, { reason: "r" }]]);
     const payload = { to: "0x70997970C51812dc3A010C7d01b50e0d17dc79C8", value: "1" };
     const { calls } = await run(["replace", txId, "--reason", "r", "--payload", JSON.stringify(payload)]);

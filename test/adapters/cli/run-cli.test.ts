@@ -16,7 +16,7 @@ const throwing = (error: unknown): Partial<CliActions> => ({
 });
 
 describe("the CLI commands that run a node", () => {
-  it("`start` prints exactly one JSON ready line on standard output, with or without --json", async () => {
+  it("`start` prints exactly one JSON line on standard output", async () => {
     const start: CliActions["start"] = async (_, ready) => ready({ ...node, secret: "x" } as typeof node);
     for (const argv of [["start"], ["start", "--json"]]) {
       expect(await run(argv, { start })).toEqual({
@@ -27,7 +27,7 @@ describe("the CLI commands that run a node", () => {
     }
   });
 
-  it("`dev` prints a curl command that sends from the first account, or a ready line with --json", async () => {
+  it("`dev` prints a curl command that sends from the first account", async () => {
     const dev: CliActions["dev"] = async (_, ready) => ready(devNode);
     const { stdout } = await run(["dev"], { dev });
     const body = /^ {4}curl -s http:\/\/127\.0\.0\.1:3000\/api\/v1\/tx .*-d '(.+)'$/m.exec(stdout)?.[1] ?? "";
@@ -35,12 +35,12 @@ describe("the CLI commands that run a node", () => {
     expect(JSON.parse((await run(["--json", "dev"], { dev })).stdout)).toEqual({ ready: true, ...node });
   });
 
-  it("`dev` prints a placeholder in the curl command if an API key is required", async () => {
+  it("`dev` prints a curl command with a placeholder if an API key is required", async () => {
     const dev: CliActions["dev"] = async (_, ready) => ready({ ...devNode, needsKey: true });
     expect((await run(["dev"], { dev })).stdout).toContain("-H 'authorization: Bearer YOUR_API_KEY'");
   });
 
-  it("`demo` prints a table of results, and fails if a transaction was lost or repeated or a nonce was skipped", async () => {
+  it("`demo` fails if a transaction was lost", async () => {
     const report = {
       accepted: 10,
       confirmed: 10,
@@ -106,7 +106,7 @@ describe("the output of the CLI", () => {
     );
   });
 
-  it("is aligned in columns for the command config, and names the environment variable that set a value", async () => {
+  it("shows the configuration in aligned columns", async () => {
     const rows = [
       { key: "port", variable: "FENCEPOST_PORT", value: "4000", origin: "environment" },
       { key: "leaseDuration", variable: "FENCEPOST_LEASE_DURATION", value: "10s", origin: "default" },
@@ -199,7 +199,7 @@ describe("failures of a CLI command", () => {
     expect(verbose.stderr).toMatch(/outer[\s\S]+ {4}at [\s\S]+inner/);
   });
 
-  it("are printed with all lines and with the error's own exit code if the error is a CommandFailed", async () => {
+  it("are printed in full if the error is a CommandFailed", async () => {
     const error = new CommandFailed(["A: wrong", "B: wrong"], EXIT_CODES.misused, { cause: new Error("inner") });
     expect(await run(["migrate"], throwing(error))).toEqual({
       code: 2,
@@ -249,7 +249,7 @@ describe("a CLI command that calls a running node", () => {
     );
   });
 
-  it("stops one signer or all signers, and prints which nodes confirmed the stop and whether it is durable", async () => {
+  it("stops one signer or all signers", async () => {
     const requests: unknown[] = [];
     const state = {
       durable: false,
@@ -274,7 +274,7 @@ describe("a CLI command that calls a running node", () => {
     expect((await run(["unkill"], answering({ endKill }))).stdout).toBe("nothing is stopped\n");
   });
 
-  it("creates an API key with a rate limit and a queue share, and lists the keys", async () => {
+  it("creates API keys with a rate limit and a queue share", async () => {
     const asked: unknown[] = [];
     const quotas = { createsPerSecond: 20, readsPerSecond: 200, queueShare: 0.1 };
     const terms = { name: "airdrop", scopes: ["submit" as const], signers: null, chains: null };
@@ -308,7 +308,7 @@ describe("a CLI command that calls a running node", () => {
     ]);
   });
 
-  it("prints the API's response with --json, and a sentence if a list is empty", async () => {
+  it("prints the API's response with --json", async () => {
     const both = answering({ nodes: async () => [member], leases: async () => [] });
     expect(JSON.parse((await run(["nodes", "--json"], both)).stdout)).toEqual({ items: [member] });
     expect(JSON.parse((await run(["--json", "leases"], both)).stdout)).toEqual({ items: [] });
@@ -324,7 +324,7 @@ describe("a CLI command that calls a running node", () => {
     ],
     ["UNAVAILABLE", 1, "UNAVAILABLE: http://x does not answer"],
     ["QUEUE_FULL", 3, "QUEUE_FULL: http://x does not answer"],
-  ] as const)("prints one line with advice for %s, and exits with code %i", async (code, exitCode, line) => {
+  ] as const)("prints one line with advice for %s, exit code %i", async (code, exitCode, line) => {
     const nodes = async () =>
       Promise.reject(new FencepostApiError({ code, status: 0, detail: "http://x does not answer" }));
     expect(await run(["nodes"], answering({ nodes }))).toEqual({
@@ -384,7 +384,7 @@ describe("docs/cli.md", () => {
 describe("fencepost keys", () => {
   const row = { address: "0xAbc", file: "keys/UTC--1--abc" };
 
-  it("prints the address and the file for the subcommands new and import, and a table for list", async () => {
+  it("prints the address and the file of a new or imported key", async () => {
     const newKey = async () => row;
     expect((await run(["keys", "new"], { newKey })).stdout).toBe("0xAbc is in keys/UTC--1--abc\n");
     const asked: unknown[] = [];

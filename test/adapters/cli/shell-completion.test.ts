@@ -21,7 +21,7 @@ describe("fencepost completion", () => {
     expect(await offered(["keys", "api", "r"])).toEqual(["revoke"]);
   });
 
-  it("offers the options of a command at any position, and the choices of an option", async () => {
+  it("offers the options of a command at any position", async () => {
     expect(await offered(["send", "--signer", "0xabc", "--valu"])).toEqual(["--value"]);
     expect(await offered(["list", "--state", "ST"])).toEqual(["STUCK"]);
     expect(await offered(["resolve", "some-id", "--then", ""])).toEqual(["track", "stuck", "manual"]);

@@ -13,7 +13,7 @@ async function run(argv: readonly string[], client: Partial<FencepostClient>, wo
 }
 
 describe("fencepost tx", () => {
-  it("finds a transaction by id, by the hash of any attempt, and by the caller's own id", async () => {
+  it("finds a transaction by its id, its hash or the caller's own id", async () => {
     const asked: unknown[] = [];
     const client: Partial<FencepostClient> = {
       get: async (id) => {
@@ -86,7 +86,7 @@ describe("fencepost tx", () => {
 });
 
 describe("fencepost explain", () => {
-  it("prints the state, the causes, the event that the transaction waits for, and actions that help", async () => {
+  it("prints the state of the transaction, its causes and the actions that help", async () => {
     const explain = async () => ({
       summary: "Waits at nonce 7.",
       causes: [{ code: "BLOCKED_BY_NONCE" as const, text: "nonce 6 is not mined", since: "2026-01-01T00:00:00.000Z" }],
@@ -112,7 +112,7 @@ What helps:
 });
 
 describe("fencepost explain with a summary that already contains a cause", () => {
-  it("prints that cause only once", async () => {
+  it("prints the cause only once", async () => {
     const text = "mined in block 36 and final";
     const explain = async () => ({
       summary: `CONFIRMED: ${text}`,
@@ -160,7 +160,7 @@ describe("the commands that fencepost explain prints", () => {
   });
 
   // protects [Explained, and said aloud] src/adapters/cli/show-transaction.ts
-  it.each(CASES)("perform the action that the explanation offers: $action", async (action, call, given) => {
+  it.each(CASES)("perform the offered action $action", async (action, call, given) => {
     const explain = async () => ({
       ...examples.explanation,
       help: [{ code: "CANCEL", text: "that" }],

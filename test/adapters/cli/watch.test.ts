@@ -32,7 +32,7 @@ const ESCAPES = /\u001b\[[0-9;]*[A-Za-z]/g;
 const SCREEN = { columns: 120, rows: 7, colours: false };
 
 describe("fencepost watch", () => {
-  it("prints a line for each state change and outcome if the output is not a terminal", async () => {
+  it("prints a line for each state change if the output is not a terminal", async () => {
     const { stdout, code } = await watch(
       [],
       [[open(1), open(2)], [open(1), open(2, { state: "STUCK", subState: null })], []],
@@ -69,7 +69,7 @@ describe("fencepost watch", () => {
     ]);
   });
 
-  it("redraws a table on a terminal, limited to the terminal's height, and counts the hidden rows", async () => {
+  it("shows a table limited to the height of the terminal", async () => {
     const many = [1, 2, 3, 4].map((n) => open(n));
     const { stdout } = await watch([], [many, []], { screen: SCREEN });
     const [, first = "", second = ""] = stdout.split("\u001b[H");
@@ -109,7 +109,7 @@ describe("fencepost completions", () => {
     return { ...(await runCommand(["completions", ...argv], { actions, looks })), asked };
   }
 
-  it("reads on from its last position and epoch with --follow, until its output is closed", async () => {
+  it("with --follow continues from the last position", async () => {
     const { stdout, asked } = await follow(["--follow", "--after", "7", "--json"], 3);
     expect(asked).toEqual([
       { wait: 20, after: 7 },

@@ -107,7 +107,7 @@ describe.skipIf(browserPath === undefined)("the dashboard in a browser", () => {
     expect(asked()).toHaveLength(1);
   });
 
-  it("shows a lane's limit of in-flight transactions, how many are in flight, and what blocks the next one", async () => {
+  it("shows how many transactions of a lane are in flight", async () => {
     const { page, open } = await visit(browser);
     await open(LANE);
     const inFlight = page.locator(".facts div", { hasText: "In flight" });
@@ -130,7 +130,7 @@ describe.skipIf(browserPath === undefined)("the dashboard in a browser", () => {
   });
 
   // protects [The dashboard] src/adapters/dashboard/public/parts/action-dialog.js
-  it("asks for a reason before an action, shows the request, and sends it once with one idempotency key", async () => {
+  it("asks for a reason before an action", async () => {
     const { page, node, open } = await visit(browser);
     await open("#/");
     await page.locator(".trouble button", { hasText: "Raise the fee" }).click();
@@ -155,7 +155,7 @@ describe.skipIf(browserPath === undefined)("the dashboard in a browser", () => {
   });
 
   // protects [The dashboard] src/adapters/dashboard/public/parts/action-dialog.js
-  it("keeps the input of an action if the node refuses it, and retries with the same idempotency key", async () => {
+  it("retries a refused action with the same idempotency key", async () => {
     let refusals = 1;
     const { page, node, open } = await visit(browser, {
       scene: ({ method }) => {
@@ -225,7 +225,7 @@ describe.skipIf(browserPath === undefined)("the dashboard in a browser", () => {
     await page.waitForURL(/text=payout-20460/);
   });
 
-  it("draws the nonces of a lane, scrolls and zooms, and keeps the position in the URL", async () => {
+  it("draws the nonces of a lane", async () => {
     const { page, node, open } = await visit(browser);
     await open(LANE);
     expect(await page.locator(".strip .nonce.hole").getAttribute("aria-label")).toBe("nonce 50: hole, given back");
@@ -243,7 +243,7 @@ describe.skipIf(browserPath === undefined)("the dashboard in a browser", () => {
     for (const { query } of asked) expect(Number(query.get("to")) - Number(query.get("from"))).toBeLessThan(2_000);
   });
 
-  it("shows a transaction's stages, its attempts beside the market price, its call and its history", async () => {
+  it("shows the stages, attempts, call and history of a transaction", async () => {
     const { page, open, complaints } = await visit(browser);
     await open(`#/tx/${STUCK_TX}`);
     expect(await page.locator(".road .next").textContent()).toContain("receipt");
@@ -258,7 +258,7 @@ describe.skipIf(browserPath === undefined)("the dashboard in a browser", () => {
   });
 
   // protects [The dashboard] src/application/queries/explain.ts, src/adapters/dashboard/public/parts/explanation.js
-  it("loads a transaction's explanation when the transaction is opened or changes, not at every poll", async () => {
+  it("does not load a transaction's explanation at every poll", async () => {
     const { node, open } = await visit(browser, { now: () => new Date(0) });
     await open(`#/tx/${STUCK_TX}`);
     const read = (path: string) => node.asked.filter((asked) => asked.path === path).length;
@@ -294,7 +294,7 @@ describe.skipIf(browserPath === undefined)("the dashboard in a browser", () => {
   );
 
   // protects [Attacks] src/adapters/dashboard/public/dom.js, src/adapters/dashboard/public/formats.js
-  it("shows text from callers, contracts and chains without markup, direction changes or hidden characters", async () => {
+  it("shows text from outside without markup or hidden characters", async () => {
     const markup = `<img src=x onerror="document.title='owned'">`;
     const words = `${markup}\u202Egnp.exe\u0000${"x".repeat(10_000)}`;
     const { page, open, complaints } = await visit(browser, {
@@ -353,7 +353,7 @@ describe.skipIf(browserPath === undefined)("the dashboard in a browser", () => {
   });
 
   // protects [The dashboard] src/adapters/dashboard/public/api.js
-  it("asks for an API key if the node requires one, and asks again if the key is wrong", async () => {
+  it("asks for an API key if the node requires an API key", async () => {
     const { page, node } = await visit(browser, {
       scene: ({ headers }) => {
         if (headers.authorization !== "Bearer correct-horse") throw new Refusal(401, "UNAUTHENTICATED", "no key");
@@ -378,7 +378,7 @@ describe.skipIf(browserPath === undefined)("the dashboard in a browser", () => {
   });
 
   // protects [The dashboard] src/adapters/dashboard/public/api.js, src/adapters/dashboard/public/app.js
-  it("shows the age of all data, and nothing in green, when the node stops answering", async () => {
+  it("shows nothing in green when the node stops answering", async () => {
     const { page, node, open } = await visit(browser, { isCalm: true });
     await open("#/");
     const green = await page.evaluate("getComputedStyle(document.querySelector('.headline .mark')).fill");

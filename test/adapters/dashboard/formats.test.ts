@@ -48,7 +48,7 @@ describe("amounts on the dashboard", () => {
 });
 
 describe("texts on the dashboard", () => {
-  it("are shortened if they are long, such as hashes, and unchanged if they are short", () => {
+  it("are shortened if they are long", () => {
     expect(shortHex("0xf39Fd6e51aad88F6F4ce6aB8827279cffFb92266")).toBe("0xf39F…2266");
     expect(shortHex("0x1234")).toBe("0x1234");
   });
@@ -143,7 +143,7 @@ describe("the stages of a transaction on the dashboard", () => {
     expect(["REVERTED", "NONCE_CONSUMED_EXTERNALLY"].map(moodOf)).toEqual(["failed", "failed"]);
   });
 
-  it("have durations computed from the history, except a stage that a reorg reopened", () => {
+  it("have durations computed from the history", () => {
     const at = (ms: number) => new Date(1_760_000_000_000 + ms).toISOString();
     const step = (event: string, ms: number) => ({ event, firstAt: at(ms) });
     const history = [step("allocate", 10), step("sign", 30), step("broadcast", 100), step("mine", 1_000)];

@@ -49,7 +49,7 @@ describe("opening a chain", () => {
     await expect(open(urls, 10)).rejects.toThrow(/^chain 10 is configured, but .* serves chain 1, /);
   });
 
-  it("refuses a single endpoint of another chain than the configured one, and names both chains", async () => {
+  it("refuses a single endpoint of another chain", async () => {
     const urls = (await servers(31337)).map((server) => server.url);
     await expect(open(urls, 1)).rejects.toThrow(/^chain 1 is configured, but \S+ serves chain 31337$/);
   });
@@ -127,7 +127,7 @@ describe("blocks from an endpoint", () => {
     await expect(chain.head("latest")).rejects.toThrow(ChainUnavailable);
   });
 
-  it("are an error, not null, if the node fails to answer a request for a block tag", async () => {
+  it("are an error, not null, if the node cannot answer", async () => {
     const { server, chain } = await bench();
     server.on("eth_getBlockByNumber", refuse(-32603, "database is closed"));
     await expect(chain.head("finalized")).rejects.toThrow(ChainUnavailable);
@@ -135,7 +135,7 @@ describe("blocks from an endpoint", () => {
     await expect(chain.head("safe")).rejects.toThrow(ChainUnavailable);
   });
 
-  it("are read by number in one request, and must have the requested numbers", async () => {
+  it("are read by number in one request", async () => {
     const { server, chain } = await bench();
     server.on("eth_getBlockByNumber", ([tag]) => (tag === "0x9" ? null : blockJson(Number(tag))));
     const before = server.requests.length;
@@ -145,7 +145,7 @@ describe("blocks from an endpoint", () => {
     await expect(chain.blocksByNumber([7])).rejects.toThrow(/another block/);
   });
 
-  it("are an error, not null, if they are read by number and one reply of the batch is missing", async () => {
+  it("are an error, not null, if one reply of a batch is missing", async () => {
     const { server, chain } = await bench();
     await chain.head("latest");
     server.on("eth_getBlockByNumber", ([tag]) => blockJson(Number(tag)));
@@ -203,7 +203,7 @@ describe("receipts from an endpoint", () => {
     expect({ besideGas, besideGasUnsure }).toEqual({ besideGas: undefined, besideGasUnsure: undefined, ...beside });
   });
 
-  describe("for a few transactions of a large block", () => {
+  describe("of a few transactions in a block", () => {
     const large = { ...block(7), transactionHashes: Array.from({ length: 9 }, (_, index) => hashOf(index + 1)) };
     const few = [hashOf(2), hashOf(5)];
 
@@ -220,18 +220,15 @@ describe("receipts from an endpoint", () => {
       ["lags", () => null],
       ["names another block", () => receiptJson(2, { blockHash: hashOf(5) })],
       ["fails", refuse(-32000, "transaction indexing is in progress")],
-    ])(
-      "are taken from the receipts of the whole block if the node's index by transaction hash %s",
-      async (_, answer) => {
-        const { server, chain } = await bench();
-        server.on("eth_getTransactionReceipt", ([hash]) => (hash === hashOf(5) ? receiptJson(5) : answer()));
-        server.on("eth_getBlockReceipts", () => large.transactionHashes.map((_, index) => receiptJson(index + 1)));
-        const found = await chain.receiptsInBlock(large, few);
-        expect(found.map(({ txHash }) => txHash)).toEqual(few);
-      },
-    );
+    ])("are read from the whole block if the index by hash %s", async (_, answer) => {
+      const { server, chain } = await bench();
+      server.on("eth_getTransactionReceipt", ([hash]) => (hash === hashOf(5) ? receiptJson(5) : answer()));
+      server.on("eth_getBlockReceipts", () => large.transactionHashes.map((_, index) => receiptJson(index + 1)));
+      const found = await chain.receiptsInBlock(large, few);
+      expect(found.map(({ txHash }) => txHash)).toEqual(few);
+    });
 
-    it("are not requested by hash a second time if the block's receipts cannot be read", async () => {
+    it("are requested by hash only once per read", async () => {
       const { server, chain } = await bench();
       server.on("eth_getTransactionReceipt", ([hash]) => (hash === hashOf(5) ? receiptJson(5) : null));
       await chain.receiptsInBlock(large, few);
@@ -241,7 +238,7 @@ describe("receipts from an endpoint", () => {
       expect(server.calls("eth_getTransactionReceipt")).toHaveLength(before + few.length);
     });
 
-    it("are not requested for the whole block if the endpoint cannot be reached", async () => {
+    it("are not requested for the whole block if the endpoint is unreachable", async () => {
       const { server, chain } = await bench();
       await chain.head("latest");
       server.on("eth_getTransactionReceipt", () => receiptJson(2));
@@ -254,20 +251,17 @@ describe("receipts from an endpoint", () => {
   it.each([
     ["accepts no batches", { code: -32600, message: "batch requests are not supported" }],
     ["limits calls per second", { code: -32005, message: "too many requests" }],
-  ])(
-    "are read in one call if many receipts of one block are needed, also from an endpoint that %s",
-    async (_, error) => {
-      const { server, chain } = await bench();
-      const hashes = Array.from({ length: 200 }, (_, index) => hashOf(index + 1));
-      server.refuseBatches({ jsonrpc: "2.0", id: null, error });
-      server.on("eth_getTransactionReceipt", ([hash]) => receiptJson(Number(hash)));
-      server.on("eth_getBlockReceipts", () => hashes.map((_, index) => receiptJson(index + 1)));
-      const found = await chain.receiptsInBlock({ ...block(7), transactionHashes: hashes }, hashes.slice(0, 100));
-      expect(found).toHaveLength(100);
-      expect(server.calls("eth_getTransactionReceipt")).toEqual([]);
-      expect(server.calls("eth_getBlockReceipts")).toHaveLength(1);
-    },
-  );
+  ])("are read in one call for many transactions if the endpoint %s", async (_, error) => {
+    const { server, chain } = await bench();
+    const hashes = Array.from({ length: 200 }, (_, index) => hashOf(index + 1));
+    server.refuseBatches({ jsonrpc: "2.0", id: null, error });
+    server.on("eth_getTransactionReceipt", ([hash]) => receiptJson(Number(hash)));
+    server.on("eth_getBlockReceipts", () => hashes.map((_, index) => receiptJson(index + 1)));
+    const found = await chain.receiptsInBlock({ ...block(7), transactionHashes: hashes }, hashes.slice(0, 100));
+    expect(found).toHaveLength(100);
+    expect(server.calls("eth_getTransactionReceipt")).toEqual([]);
+    expect(server.calls("eth_getBlockReceipts")).toHaveLength(1);
+  });
 
   it("are not fetched if the block contains none of the requested transactions", async () => {
     const { server, chain } = await bench();
@@ -282,7 +276,7 @@ describe("receipts from an endpoint", () => {
     [-32000, "Method not found"],
   ])(
     // protects [Chains that differ] src/adapters/evm/reads/read-receipts.ts
-    "are fetched by hash in a batch if the node lacks eth_getBlockReceipts (%i %s), a method that is tried only once",
+    "are fetched by hash if the node lacks eth_getBlockReceipts (%i %s)",
     async (code, message) => {
       const { server, chain } = await bench();
       server.on("eth_getBlockReceipts", refuse(code, message));
@@ -296,7 +290,7 @@ describe("receipts from an endpoint", () => {
     },
   );
 
-  it("are requested with an EIP-1898 block object if the node accepts only that form", async () => {
+  it("are requested with an EIP-1898 block object if the node requires that form", async () => {
     const { server, chain } = await bench();
     server.on("eth_getBlockReceipts", ([parameter]) => {
       if (typeof parameter === "string") throw new Refusal(-32602, "invalid argument 0");
@@ -319,7 +313,7 @@ describe("receipts from an endpoint", () => {
     expect(await chain.receiptsInBlock(block(7), [hashOf(1)])).toEqual([]);
   });
 
-  it("are an error, not an empty list, if the node fails, and the failure is not cached", async () => {
+  it("are an error, not an empty list, if the node fails", async () => {
     const { server, chain } = await bench();
     server.on("eth_getBlockReceipts", refuse(-32000, "transaction indexing is in progress"));
     await expect(chain.receiptsInBlock(block(7), [hashOf(1)])).rejects.toThrow(ChainUnavailable);
@@ -376,7 +370,7 @@ describe("account and block data from endpoints", () => {
     expect(await chain.balance(ADDRESS)).toBe(10n ** 18n);
   });
 
-  it("includes every endpoint's transaction count, and whether the endpoint has reached the required block", async () => {
+  it("includes the transaction count of every endpoint", async () => {
     const { server, other, chain } = await bench({ endpoints: 2 });
     server.on("eth_getTransactionCount", () => "0x2d");
     other.on("eth_getTransactionCount", () => "0x5");
@@ -419,7 +413,7 @@ describe("account and block data from endpoints", () => {
   });
 
   // protects [Chains that differ] src/adapters/evm/rpc/endpoints.ts
-  it("includes a contradicting block hash of the second endpoint, even if the preferred endpoint failed before", async () => {
+  it("includes a contradicting block hash of the second endpoint", async () => {
     const { server, other, chain } = await bench({ endpoints: 2 });
     other.on("eth_getBlockByNumber", () => blockJson(7, { hash: hashOf(0xbad) }));
     server.failAlways(DOWN);

@@ -59,9 +59,9 @@ async function floorsOf({ chain, clock, telemetry }: EvmBench): Promise<readonly
 
 const PROVED = LANES_OF_ALL.map(() => ({ status: "fulfilled", value: USED }));
 
-describe("transaction counts of fifty new lanes in one poll", () => {
+describe("transaction counts of fifty new lanes", () => {
   // protects [Keys of the node, other chains, comparison] src/application/chain/counts.ts, src/adapters/evm/reads/read-sent.ts
-  it("are read in one request per endpoint, together with one read of the newest block for all lanes", async () => {
+  it("are read in one request per endpoint", async () => {
     const opened = await open();
     expect(await floorsOf(opened)).toEqual(PROVED);
     // For comparison: reading the count of each lane separately took 51 requests and 200 calls.
@@ -71,7 +71,7 @@ describe("transaction counts of fifty new lanes in one poll", () => {
   });
 
   // protects [Keys of the node, other chains, comparison] src/adapters/evm/reads/read-sent.ts
-  it("are read in batches of the size that an endpoint accepts, each batch after its own read of the newest block", async () => {
+  it("are read in batches of the size that an endpoint accepts", async () => {
     const opened = await open();
     opened.other.refuseBatches({ jsonrpc: "2.0", id: null, error: { code: -32_600, message: "batch too large" } }, 30);
     expect(await floorsOf(opened)).toEqual(PROVED);
@@ -83,7 +83,7 @@ describe("transaction counts of fifty new lanes in one poll", () => {
   });
 
   // protects [Keys of the node, other chains, comparison] src/application/chain/answers.ts, src/adapters/evm/reads/read-sent.ts
-  it("are still read for the other lanes if the endpoint refuses the count of one lane", async () => {
+  it("are read for the other lanes if the endpoint refuses the count of one lane", async () => {
     const opened = await open();
     const [refused] = LANES_OF_ALL as [OwnedLane];
     opened.other.on("eth_getTransactionCount", ([address]) => {
@@ -108,29 +108,26 @@ describe("a transaction count", () => {
     ["no batches", 1],
     ["two calls at once", 2],
     // protects [Keys of the node, other chains, comparison] src/adapters/evm/reads/read-sent.ts, src/adapters/evm/rpc/transport.ts
-  ])(
-    "is never older than the newest block that is read with it, for an endpoint that accepts %s",
-    async (_, longest) => {
-      const { chain, server } = await bench();
-      server.refuseBatches(TOO_LARGE, longest);
-      // Block 8 has one more transaction of each signer. It arrives during the request for the newest block number, after
-      // a count was returned.
-      let [head, counted] = [7, false];
-      server.on("eth_getTransactionCount", () => {
-        counted = true;
-        return `0x${(head < 8 ? USED : USED + 1).toString(16)}`;
-      });
-      server.on("eth_blockNumber", async () => {
-        for (let turn = 0; turn < 50 && !counted; turn++) await new Promise(setImmediate);
-        if (counted) head = 8;
-        return `0x${head}`;
-      });
-      const signers = LANES_OF_ALL.slice(0, 3).map(({ lane }) => lane.signer);
-      const ask = () => Promise.all(signers.map((signer) => chain.transactionCountEverywhere(signer, 8)));
-      expect((await ask()).flat()).not.toContainEqual({ kind: "says", count: USED });
-      [head, counted] = [7, false];
-      expect((await ask()).flat()).not.toContainEqual({ kind: "says", count: USED });
-      expect(server.calls("eth_getTransactionCount").length).toBeGreaterThanOrEqual(2 * signers.length);
-    },
-  );
+  ])("is not older than the newest block read with the count if the endpoint accepts %s", async (_, longest) => {
+    const { chain, server } = await bench();
+    server.refuseBatches(TOO_LARGE, longest);
+    // Block 8 has one more transaction of each signer. It arrives during the request for the newest block number, after
+    // a count was returned.
+    let [head, counted] = [7, false];
+    server.on("eth_getTransactionCount", () => {
+      counted = true;
+      return `0x${(head < 8 ? USED : USED + 1).toString(16)}`;
+    });
+    server.on("eth_blockNumber", async () => {
+      for (let turn = 0; turn < 50 && !counted; turn++) await new Promise(setImmediate);
+      if (counted) head = 8;
+      return `0x${head}`;
+    });
+    const signers = LANES_OF_ALL.slice(0, 3).map(({ lane }) => lane.signer);
+    const ask = () => Promise.all(signers.map((signer) => chain.transactionCountEverywhere(signer, 8)));
+    expect((await ask()).flat()).not.toContainEqual({ kind: "says", count: USED });
+    [head, counted] = [7, false];
+    expect((await ask()).flat()).not.toContainEqual({ kind: "says", count: USED });
+    expect(server.calls("eth_getTransactionCount").length).toBeGreaterThanOrEqual(2 * signers.length);
+  });
 });

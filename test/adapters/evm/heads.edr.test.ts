@@ -67,9 +67,9 @@ function pin(proxy: RpcProxy, head: number): Rule {
   });
 }
 
-describe("reads from two endpoints of a real chain", () => {
+describe("reads from two endpoints", () => {
   // protects [Chains that differ] src/adapters/evm/rpc/head-watch.ts, src/adapters/evm/rpc/endpoints.ts
-  it("skip the preferred endpoint once it has had no new block for a minute, and use it again when it has caught up", async () => {
+  it("skip a preferred endpoint that has had no new block for a minute", async () => {
     const { preferred, chain, pass, secondsUntil, alerts } = await stage();
     await pass(5);
     const still = pin(preferred, 5);
@@ -81,7 +81,7 @@ describe("reads from two endpoints of a real chain", () => {
     await secondsUntil(async () => isRead());
   });
 
-  it("do not use the second endpoint to confirm block hashes once it has had no new block for a minute", async () => {
+  it("do not confirm block hashes with an endpoint that has had no new block for a minute", async () => {
     const { spare, chain, pass, secondsUntil } = await stage();
     await pass(25);
     pin(spare, 5);
@@ -95,7 +95,7 @@ describe("reads from two endpoints of a real chain", () => {
   });
 
   // protects [Chains that differ] src/adapters/evm/rpc/head-watch.ts
-  it("still use the honest endpoint if the other endpoint claims to be a thousand blocks ahead", async () => {
+  it("use the honest endpoint if the other endpoint claims a false block height", async () => {
     const { preferred, chain, pass, alerts } = await stage();
     preferred.rule({ methods: ["eth_blockNumber"] }, async (_, next) => {
       const reply = await next();

@@ -36,11 +36,11 @@ describe("a sender's transactions in a node's mempool", () => {
     expect(await fetchPooled(rpc, ADDRESS, [5, 6])).toEqual([HASH, null]);
   });
 
-  it("are null if the node can read its mempool neither by sender nor by nonce", async () => {
+  it("are null if the node cannot read its mempool", async () => {
     expect(await fetchPooled(node({}), ADDRESS, [5])).toBeNull();
   });
 
-  it("are refused as a bad answer if the result does not have the form of a mempool", async () => {
+  it("are refused as a bad answer if the result is malformed", async () => {
     for (const lie of [[], "pool", 7, { pending: { "5": {} } }, { pending: { "5": { hash: "0x12" } } }]) {
       await expect(fetchPooled(node({ txpool_contentFrom: () => lie }), ADDRESS, [5])).rejects.toBeInstanceOf(
         BadAnswer,

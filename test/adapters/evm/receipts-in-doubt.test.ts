@@ -75,7 +75,7 @@ describe("the receipts of a block", () => {
 
 describe("a receipt read by transaction hash", () => {
   // protects [Chains that differ] src/adapters/evm/reads/read-receipts.ts
-  it.each(CONTRADICTIONS)("is checked against its block, and refused as a bad answer if it has %s", async (_, lie) => {
+  it.each(CONTRADICTIONS)("is refused as a bad answer if it has %s", async (_, lie) => {
     const { server, chain } = await bench();
     server.on("eth_getBlockByHash", () => blockJson(7));
     server.on("eth_getTransactionReceipt", () => receiptJson(2, lie));
@@ -105,7 +105,7 @@ describe("a receipt read by transaction hash", () => {
     await expect(chain.receipts([hashOf(2)])).rejects.toThrow(/a block that it does not have/);
   });
 
-  it("needs one read of its block, however many receipts of that block are requested", async () => {
+  it("needs only one read of the block for many receipts", async () => {
     const { server, chain } = await bench();
     server.on("eth_getBlockByHash", () => blockJson(7));
     server.on("eth_getTransactionReceipt", ([hash]) => (hash === hashOf(9) ? null : receiptJson(Number(hash))));

@@ -34,7 +34,7 @@ it("a finalized block that one of three endpoints invents is outvoted by the oth
 });
 
 // protects [False receipts] src/adapters/evm/reads/agree.ts
-it("if one of two endpoints reports the real hash of the finalized block with a false number, that number is not used", async () => {
+it("a false finalized block number from one of two endpoints is not used", async () => {
   const { chain, proxies, mine, close } = await startLyingEndpoints(2);
   try {
     await mine();

@@ -23,7 +23,7 @@ async function outcomeOf([code, message, data]: Refused, gas?: bigint): Promise<
 }
 
 describe("simulating a transaction", () => {
-  it("uses eth_estimateGas if no gas limit is given, and eth_call if one is given", async () => {
+  it("uses eth_estimateGas if no gas limit is given", async () => {
     const { server, chain } = await bench();
     server.on("eth_estimateGas", () => "0x5208");
     server.on("eth_call", () => "0x");
@@ -222,7 +222,7 @@ describe("simulating a transaction", () => {
     ["an internal error", [-32603, "Internal error"]],
     ["bad parameters", [-32602, "invalid argument 0"]],
     ["an empty error text", [0, ""]],
-  ])("reports that the chain is unavailable, not that the transaction fails, after %s", async (_, refused) => {
+  ])("reports that the chain is unavailable after %s", async (_, refused) => {
     await expect(outcomeOf(refused)).rejects.toThrow(ChainUnavailable);
     await expect(outcomeOf(refused, 25_000n)).rejects.toThrow(ChainUnavailable);
   });
@@ -239,7 +239,7 @@ describe("simulating a transaction", () => {
     await expect(chain.simulate({ ...CALL, gas: 25_000n })).rejects.toThrow(ChainUnavailable);
   });
 
-  it("uses another endpoint if the first cannot simulate, but accepts a revert that the first one reports", async () => {
+  it("uses another endpoint if the first endpoint cannot simulate", async () => {
     const { server, other, chain } = await bench({ endpoints: 2 });
     other.on("eth_estimateGas", () => "0x5208");
     server.on("eth_estimateGas", () => {
@@ -256,7 +256,7 @@ describe("simulating a transaction", () => {
 describe("the gas of a plain transfer", () => {
   const PLAIN: Call = { ...CALL, value: 1n, gasWithoutCode: 21_000n };
 
-  it("is the known cost if the receiver has no code, whatever the node estimates, and needs no extra request", async () => {
+  it("is the known cost if the receiver has no code", async () => {
     const { server, chain } = await bench();
     server.on("eth_estimateGas", () => "0xd88a42");
     server.on("eth_getCode", () => "0x");
@@ -300,7 +300,7 @@ describe("the gas of a plain transfer", () => {
 
 describe("simulating a transaction on every endpoint", () => {
   // protects [Holes] src/application/chain/gas-needed.ts, src/adapters/evm/chain.ts
-  it("returns the result of each endpoint that is up, also while one fails", async () => {
+  it("returns the results of all endpoints that are up", async () => {
     const says = (gas: bigint) => ({ kind: "says", answer: expect.objectContaining({ outcome: "ok", gas }) });
     const alone = await bench();
     alone.server.on("eth_estimateGas", () => "0x5208");
@@ -313,7 +313,7 @@ describe("simulating a transaction on every endpoint", () => {
     expect(await chain.simulateEverywhere(CALL)).toEqual([{ kind: "silent" }, says(21_000n)]);
   });
 
-  it("returns each endpoint's newest block and fee market too, and reads the block first", async () => {
+  it("returns each endpoint's newest block and fee market too", async () => {
     const { server, other, chain } = await bench({ endpoints: 2 });
     for (const [each, gas] of [
       [server, "0xd88a42"],

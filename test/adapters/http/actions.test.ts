@@ -35,23 +35,20 @@ describe("operator actions over HTTP", () => {
     },
   );
 
-  it.each(["suspend", "resume", "realign"] as const)(
-    "%s a signer's lane, and answer 200 with the lane",
-    async (action) => {
-      const actionRequests: LaneActionRequest[] = [];
-      const actOnLane = async (actionRequest: LaneActionRequest) => {
-        actionRequests.push(actionRequest);
-        return [sampleSigner({ suspendedBy: action === "suspend" ? "OPERATOR" : null })];
-      };
-      const app = httpApp({ actOnLane }, { apiKeys: "none" });
-      const response = await post(app, `/api/v1/signers/${SIGNER_EIP55}/${action}`, { reason: "r" });
-      expect(response.statusCode).toBe(200);
-      expect(response.json().items).toMatchObject([{ signer: SIGNER_EIP55, suspended: action === "suspend" }]);
-      expect(actionRequests).toEqual([
-        { action, signer: SIGNER_EIP55, request: { reason: "r" }, actor: "operator:anonymous" },
-      ]);
-    },
-  );
+  it.each(["suspend", "resume", "realign"] as const)("%s a signer's lane", async (action) => {
+    const actionRequests: LaneActionRequest[] = [];
+    const actOnLane = async (actionRequest: LaneActionRequest) => {
+      actionRequests.push(actionRequest);
+      return [sampleSigner({ suspendedBy: action === "suspend" ? "OPERATOR" : null })];
+    };
+    const app = httpApp({ actOnLane }, { apiKeys: "none" });
+    const response = await post(app, `/api/v1/signers/${SIGNER_EIP55}/${action}`, { reason: "r" });
+    expect(response.statusCode).toBe(200);
+    expect(response.json().items).toMatchObject([{ signer: SIGNER_EIP55, suspended: action === "suspend" }]);
+    expect(actionRequests).toEqual([
+      { action, signer: SIGNER_EIP55, request: { reason: "r" }, actor: "operator:anonymous" },
+    ]);
+  });
 
   it("pass on the caller's idempotency key if one is given", async () => {
     const actionRequests: unknown[] = [];
@@ -99,7 +96,7 @@ describe("operator actions over HTTP", () => {
     expect(response.headers["fencepost-owner"]).toBe(ownerUrl);
   });
 
-  it("require an API key, a body, a valid id, and POST", async () => {
+  it("require a valid API key", async () => {
     const app = httpApp({}, { apiKeys: KEYS });
     expect((await post(app, `/api/v1/tx/${txId}/cancel`, { reason: "r" })).statusCode).toBe(401);
     expect((await post(app, `/api/v1/signers/${SIGNER_EIP55}/suspend`, { reason: "r" })).statusCode).toBe(401);

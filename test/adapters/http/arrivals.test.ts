@@ -6,7 +6,7 @@ import { OPEN } from "../../../src/application/loops/reception.ts";
 import { httpOptions } from "../../support/http-app.ts";
 
 describe("new HTTP connections", () => {
-  it("count as a burst once two event loop turns in a row accept connections, until a turn accepts none", () => {
+  it("count as a burst once two event loop turns in a row accept connections", () => {
     let turnEnded: () => void = () => undefined;
     const arrivals = arrivalsOf({ soon: (callback) => (turnEnded = callback) });
     const turn = (brings: number) => {
@@ -28,7 +28,7 @@ describe("new HTTP connections", () => {
   });
 
   // protects [Short of time] src/adapters/http/admission/admission-queue.ts
-  it("are served together if they are opened at the same time, although each event loop turn accepts only one", async () => {
+  it("are served together if they are opened at the same time", async () => {
     const waiting: number[] = [];
     const queue = {
       admittance: () => OPEN,

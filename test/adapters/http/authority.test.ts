@@ -125,7 +125,7 @@ describe("every route of the API", () => {
   });
 
   // protects [Attacks] src/adapters/http/exchange/auth.ts
-  it("has its scope listed in src/contract/scopes.ts, because a route without a scope cannot be registered", () => {
+  it("has a scope listed in src/contract/scopes.ts", () => {
     const written = guarded.map(({ method, path }) => `${method} ${path}`);
     expect(Object.keys(ROUTE_SCOPES).sort()).toEqual(written.sort());
     expect(() => scopeOf({ method: "POST", url: "/api/v1/tx/:txId/burn" })).toThrow(
@@ -161,7 +161,7 @@ describe("an API key", () => {
   });
 
   // protects [Attacks] src/application/authority.ts
-  it("may not replace a transaction without the scope operate, not even one that it created", async () => {
+  it("without the scope operate may not replace a transaction", async () => {
     for (const owner of ["mine", "other", null]) {
       const act = vi.fn(async () => sampleTransaction());
       const transaction = async () => sampleTransaction({ owner });
@@ -175,7 +175,7 @@ describe("an API key", () => {
   });
 
   // protects [Attacks] src/adapters/http/exchange/problems.ts
-  it("is refused item by item in a batch if it is limited to signers, and each refusal is audited", async () => {
+  it("that is limited to signers is refused item by item in a batch", async () => {
     const refusals: Refusal[] = [];
     const apiKeys = [{ name: "mine", secret: SECRET, signers: [RECIPIENT] }];
     const createBatch: FencepostApi["createBatch"] = async (requests, owner, limits) => {
@@ -193,7 +193,7 @@ describe("an API key", () => {
   });
 
   // protects [Attacks] src/domain/keys/principal.ts, src/adapters/http/routes/operations.ts
-  it("may not read metrics if it is limited to signers or chains, because metrics name every signer of the node", async () => {
+  it("that is limited to signers or chains may not read metrics", async () => {
     const metrics = vi.fn(async () => ({ contentType: "text/plain", body: `balance{signer="${SIGNER}"} 1\n` }));
     const asked = async (limits: Partial<ApiKey>) => {
       const app = httpApp({}, { metrics, apiKeys: [{ name: "mine", secret: SECRET, ...limits }] });

@@ -111,7 +111,7 @@ describe("an HTTP request body", () => {
 });
 
 describe("the HTTP server of a node", () => {
-  it("still serves requests while it drains, and closes their connections", async () => {
+  it("still serves requests while the server drains", async () => {
     const { server, url } = await serve({
       create: () => Promise.resolve(sampleCreated()),
       completions: ({ after }) => Promise.resolve({ epoch: 1, items: [], next: after }),
@@ -130,7 +130,7 @@ describe("the HTTP server of a node", () => {
     expect((await fetch(`${url}/api/v1/tx/completions?wait=30`)).status).toBe(200);
   });
 
-  it("finishes open requests on close, refuses new ones, and may be closed twice", async () => {
+  it("finishes open requests on close", async () => {
     const entered = deferred();
     const finish = deferred();
     const { server, url } = await serve({
@@ -154,7 +154,7 @@ describe("the HTTP server of a node", () => {
     await closed;
   });
 
-  it("aborts, on close, requests that are still open after the grace period", async () => {
+  it("aborts requests that are still open after the grace period", async () => {
     const clock = createManualClock();
     const entered = deferred();
     const { server, url } = await serve(
@@ -189,7 +189,7 @@ describe("the HTTP server of a node", () => {
 
 describe("an HTTP request on the wire", () => {
   // protects [Attacks] src/adapters/http/admission/host-and-origin.ts
-  it("is refused with 400 if it has two Host headers (RFC 9112, 3.2), on every route", async () => {
+  it("is refused with 400 if it has two Host headers", async () => {
     const { url } = await serve();
     for (const path of ["/healthz", "/rpc", "/nothing"]) {
       const head = `GET ${path} HTTP/1.1\r\nhost: x\r\nHOST: x\r\nconnection: close\r\n\r\n`;
@@ -210,7 +210,7 @@ describe("an HTTP request on the wire", () => {
     return answer;
   }
 
-  it("is refused with the error path `url`, not as a bad body, if its URL is too long", async () => {
+  it("is refused with the error path `url` if the URL is too long", async () => {
     const { url } = await serve();
     const answer = await raw(url, `GET /?x=${"y".repeat(20_000)} HTTP/1.1\r\nhost: x\r\n\r\n`);
     expect(JSON.parse(answer.split("\r\n\r\n")[1] ?? "")).toMatchObject({ status: 400, path: "url" });
@@ -275,7 +275,7 @@ describe("an HTTP request on the wire", () => {
   it.each([
     ["is announced", "content-length: 900000", "x".repeat(500_000), "x".repeat(400_000)],
     ["is not", "transfer-encoding: chunked", `7a120\r\n${"x".repeat(500_000)}\r\n`, "3\r\nxxx\r\n0\r\n\r\n"],
-  ])("is answered while the client still sends, if its body is too large and the body's length %s", async (...how) => {
+  ])("is answered before a too large body is complete if the body's length %s", async (...how) => {
     const [, length, begin, rest] = how;
     const { url } = await serve();
     const socket = connect(Number(new URL(url).port), "127.0.0.1");

@@ -42,7 +42,7 @@ describe("GET /api/v1/attention", () => {
     expect(json().items[0].actions).toEqual(view.items[0]?.actions);
   });
 
-  it("waits for the requested time, but only if the caller names the revision that it already has", async () => {
+  it("waits for changes only if the caller names a revision", async () => {
     const asked: AttentionQuery[] = [];
     const app = httpApp({
       attention: async (query = {}) => {

@@ -62,12 +62,12 @@ describe("the row versions that a transaction writes", () => {
     expect(of("step")).toMatchObject({ inserted: 0, updated: 0 });
   });
 
-  it("include payload, attempt and receipt exactly once each, because those rows are never updated", () => {
+  it("include payload, attempt and receipt exactly once each", () => {
     for (const name of ["payload", "attempt", "receipt"])
       expect(of(name)).toMatchObject({ inserted: COUNT, updated: 0 });
   });
 
-  it("are heap-only tuple (HOT) updates, except the last one, which ends the watch for reorgs", () => {
+  it("are heap-only tuple (HOT) updates, except the last version", () => {
     const { updated, hot } = of("transaction");
     expect(updated).toBe(COUNT * 5);
     expect(hot / updated).toBeGreaterThan(0.7);
@@ -79,7 +79,7 @@ describe("the row versions that a transaction writes", () => {
  * Counts the row versions for one transaction on each of many lanes. Here, every write to a lane row serves only one
  * transaction.
  */
-describe("the row versions of one transaction on each of many lanes", () => {
+describe("the row versions of one transaction per lane", () => {
   const LANES = 50;
   let server: OwnPostgres;
   beforeAll(async () => {
@@ -89,7 +89,7 @@ describe("the row versions of one transaction on each of many lanes", () => {
   afterAll(() => server.remove());
 
   // protects [Reads] src/adapters/postgres/statements/lane.ts
-  it("include one version of the lane's row for each commit that changes the lane's counts; no other row stores counts", async () => {
+  it("include one lane row version per commit that changes the lane's counts", async () => {
     await liveOnMany(server.url, LANES);
     const client = await connectClient(server.url);
     const tables = await waitUntil(() => readCounters(client, LANES), "the server has counted everything");

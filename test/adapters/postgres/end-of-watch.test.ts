@@ -32,7 +32,7 @@ async function countLive(): Promise<number> {
 }
 
 // protects [Reads] src/adapters/postgres/commit/commit.ts, src/application/writer/waiting-room.ts, src/application/stages/6-finality/finality.ts
-it("final transactions are released from the watch for reorgs page by page, with the result `unfinished` until all are released", async () => {
+it("final transactions are released from the check for reorgs page by page", async () => {
   const store = await subject.connect();
   const fence = await holdLane(store);
   await confirmMany(fence.lane, UNWATCH_PAGE + 1);

@@ -73,7 +73,7 @@ const nameOf = ({ statement }: Subject): string => statement.name.replace("fence
 
 describe("every SQL statement that checks the fence", () => {
   // protects [The fence] src/adapters/postgres/statements/lane.ts, src/adapters/postgres/statements/session.ts, src/adapters/postgres/statements/commit-marker.ts, src/adapters/postgres/statements/lease.ts, src/adapters/postgres/statements/node-instance.ts
-  it("accepts each valid case, and refuses each case that violates one of its conditions", async () => {
+  it("refuses each case that violates a condition of the statement", async () => {
     const wrong: string[] = [];
     for (const each of subjects) {
       for (const [cases, expected] of [
@@ -90,7 +90,7 @@ describe("every SQL statement that checks the fence", () => {
   });
 
   // protects [The fence] src/adapters/postgres/statements/lane.ts
-  it("has, for each of its conditions, a test case that fails if the condition is removed", async () => {
+  it("has a test case for each condition of the statement", async () => {
     const unnoticed: string[] = [];
     let mutants = 0;
     for (const each of subjects) {
@@ -124,7 +124,7 @@ describe("every SQL statement that checks the fence", () => {
   });
 });
 
-describe("a lane that is taken over while the stale owner waits for its row lock", () => {
+describe("a stale owner that waits for a lane's lock during a takeover", () => {
   let usurper: Client;
   beforeAll(async () => {
     usurper = await connectClient(subject.url);
@@ -153,7 +153,7 @@ describe("a lane that is taken over while the stale owner waits for its row lock
 
   // protects [The fence] src/adapters/postgres/statements/lane.ts
   it.each(["lock-lanes", "prove-lanes", "release-lane"])(
-    "cannot be changed by the stale owner with the statement %s",
+    "cannot change the lane with the statement %s",
     async (name) => {
       const each = subjects.find((one) => nameOf(one) === name) as Subject;
       expect(await overtaken(each, each.statement.sql)).toBe(true);

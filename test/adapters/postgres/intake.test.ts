@@ -59,7 +59,7 @@ describe("a send within the caller's database transaction", () => {
     expect(await waiting(lane)).toEqual([]);
   });
 
-  it("takes effect when the caller's transaction commits, and not before", async () => {
+  it("takes effect only when the caller's transaction commits", async () => {
     const lane = aLane();
     const intent = anIntent(lane, { requestId: "o1" });
     await caller.query("BEGIN");
@@ -72,7 +72,7 @@ describe("a send within the caller's database transaction", () => {
     expect(await store.transaction(intent.txId)).toMatchObject({ state: "CREATED" });
   });
 
-  it("has no effect if the caller's transaction rolls back, fully or to a savepoint, or if its connection is killed", async () => {
+  it("has no effect if the caller's transaction rolls back", async () => {
     const lane = aLane();
     await caller.query("BEGIN");
     await insertIntake(caller, anIntent(lane));
@@ -95,7 +95,7 @@ describe("a send within the caller's database transaction", () => {
     await doomed.end().catch(() => undefined);
   });
 
-  it("blocks no other create while the caller's transaction is open, not even one with the same request id", async () => {
+  it("blocks no other create while the caller's transaction is open", async () => {
     const fence = await holdLane(store);
     const mine = anIntent(fence.lane, { requestId: "42" });
     await caller.query("BEGIN");
@@ -111,7 +111,7 @@ describe("a send within the caller's database transaction", () => {
     expect((await store.loadLane(fence))?.cursor).toBe(2);
   });
 
-  it("is found when it becomes visible, even if its intake id is lower than one already consumed", async () => {
+  it("is found even if a higher intake id was already consumed", async () => {
     const fence = await holdLane(store);
     const slow = await connectClient(subject.url);
     const [early, late] = [anIntent(fence.lane), anIntent(fence.lane)] as const;
@@ -135,7 +135,7 @@ describe("a send within the caller's database transaction", () => {
     await slow.end();
   });
 
-  it("is consumed once, even if the old and the new owner consume it at the same time", async () => {
+  it("is consumed once, even if two owners try at the same time", async () => {
     const old = await holdLane(store);
     const intents = Array.from({ length: 10 }, () => anIntent(old.lane));
     await subject.intake(...intents);
@@ -155,7 +155,7 @@ describe("a send within the caller's database transaction", () => {
     expect((await store.loadLane(taken.fence))?.cursor).toBe(10);
   });
 
-  it("needs only the method `query` of the client, and changes no session setting", async () => {
+  it("needs only the method `query` of the client", async () => {
     const lane = aLane();
     const calls: string[] = [];
     const intent = anIntent(lane, { metadata: { a: "ü" }, payload: { accessList: [], data: "0x00ff" } });
@@ -177,7 +177,7 @@ describe("a send within the caller's database transaction", () => {
     });
   });
 
-  it("fails immediately, inside the caller's transaction, if the table cannot store its values", async () => {
+  it("fails immediately if the table cannot store the values", async () => {
     await expect(insertIntake(caller, anIntent(aLane(), { requestId: "x".repeat(256) }))).rejects.toMatchObject({
       constraint: "intake_request_id",
     });

@@ -50,7 +50,7 @@ describe("an allocation that reaches PostgreSQL late", () => {
     return deliver;
   }
 
-  it("has no effect if its owner has acquired and reloaded the lane meanwhile, because the owner would never read it", async () => {
+  it("has no effect if the owner has already acquired the lane again", async () => {
     const deliver = await leaveUnknown();
     expect(await store.acquireLane(fence.lane, fence.instanceId)).toEqual({ result: "kept", fence });
     expect(await store.loadLane(fence)).toMatchObject({ cursor: 1, allocated: 1 });
@@ -58,14 +58,14 @@ describe("an allocation that reaches PostgreSQL late", () => {
     expect(await store.loadLane(fence)).toMatchObject({ cursor: 1, allocated: 1 });
   });
 
-  it("is read by its owner if it arrives before the owner acquires the lane again", async () => {
+  it("is read by the owner if it arrives before the next acquisition of the lane", async () => {
     const deliver = await leaveUnknown();
     await deliver();
     expect(await store.acquireLane(fence.lane, fence.instanceId)).toEqual({ result: "kept", fence });
     expect(await store.loadLane(fence)).toMatchObject({ cursor: 2, allocated: 2 });
   });
 
-  it("has no effect after it was reported lost, even if old commit markers were deleted in the meantime", async () => {
+  it("has no effect after it was reported lost", async () => {
     await subject.client.query("UPDATE fencepost.commit_marker SET written_at = now() - interval '31 days'");
     const delayed = proxy.delayNextCommit();
     const failure = allocate(store, fence, [anIntent(fence.lane)]).catch((error: unknown) => error);

@@ -36,10 +36,10 @@ async function paidElsewhere(event: ApprovalResult["event"], value: bigint) {
   return { ...found, paid };
 }
 
-describe("a transaction that waits for approval while another transaction uses its request id", () => {
+describe("a transaction awaiting approval with the request id of another transaction", () => {
   it.each(["reject", "expire", "callOff"] as const)(
     // protects [Attacks] src/domain/ledger/settle-intake.ts, src/adapters/postgres/commit/needs.ts
-    "resolves to the other transaction after %s, and no failure is added to the feed",
+    "resolves to the other transaction after %s",
     async (event) => {
       const { waits, paid, feed } = await paidElsewhere(event, 500n);
       expect(waits).toMatchObject({ txId: paid.txId, state: "ALLOCATED", nonce: 0 });
@@ -48,7 +48,7 @@ describe("a transaction that waits for approval while another transaction uses i
   );
 
   // protects [Attacks] src/domain/ledger/settle-intake.ts, src/adapters/postgres/commit/needs.ts
-  it("ends as rejected if the other transaction has another payload", async () => {
+  it("is rejected if the payloads differ", async () => {
     const { waits, feed } = await paidElsewhere("reject", 1n);
     expect(waits).toMatchObject({ state: "FAILED_FINAL", subState: "REJECTED", nonce: null });
     expect(feed).toHaveLength(1);

@@ -29,7 +29,7 @@ const WAITING = `
 
 describe("a migration that runs while nodes write", () => {
   // protects [Reads] src/adapters/postgres/schema/migrate.ts
-  it("holds no lock that nodes need while it waits for a table that nodes have locked", async () => {
+  it("holds no lock that nodes need while the migration waits for a table", async () => {
     const store = await subject.connect();
     const fences = await Promise.all([1, 2, 3].map(() => holdLane(store)));
     await subject.client.query("CREATE SEQUENCE public.tries");
@@ -56,7 +56,7 @@ describe("a migration that runs while nodes write", () => {
   });
 
   // protects [Reads] src/adapters/postgres/schema/migrate.ts
-  it("is retried if PostgreSQL aborts it because of a deadlock", async () => {
+  it("is retried after a deadlock", async () => {
     const database = new URL(subject.url).pathname.slice(1);
     // The deadlock timeout is shorter than the migration's own lock timeout, so PostgreSQL detects the deadlock in the
     // migration's session and aborts it.

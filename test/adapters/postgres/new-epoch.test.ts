@@ -25,7 +25,7 @@ describe("a new feed epoch after the database's history has changed", () => {
     await subject.close();
   });
 
-  it("also suspends a lane whose first row is being inserted when the epoch begins", async () => {
+  it("also suspends a lane that is created at the same time", async () => {
     const lane = aLane();
     const instance = anInstance();
     await store.registerInstance(instance);

@@ -41,7 +41,7 @@ describe("deleting old rows by retention", () => {
 
   it.each(["cut-before", "cut-after"] as const)(
     // protects [Retention] src/adapters/postgres/stores/old-rows.ts
-    "deletes a transaction's rows and stores its request id's hash, or does neither, if the commit got no answer (%s)",
+    "deletes a transaction completely or not at all if the commit got no answer (%s)",
     async (fault) => {
       const fence = await holdLane(direct);
       const requestId = `of ${fault}`;
@@ -62,7 +62,7 @@ describe("deleting old rows by retention", () => {
 
   it.each(["cut-before", "cut-after"] as const)(
     // protects [Retention] src/domain/cluster/retention.ts, src/adapters/postgres/stores/old-rows.ts
-    "truncates the feed and moves its start position, or does neither, if the commit got no answer (%s)",
+    "truncates the feed completely or not at all if the commit got no answer (%s)",
     async (fault) => {
       const fence = await holdLane(direct);
       await anOldTransaction(direct, fence);
@@ -79,7 +79,7 @@ describe("deleting old rows by retention", () => {
   );
 
   // protects [Retention] src/adapters/postgres/stores/old-rows.ts, src/adapters/postgres/commit/commands.ts
-  it("deletes each row once if two nodes do it at the same time, and creates continue meanwhile", async () => {
+  it("deletes each row once if two nodes delete at the same time", async () => {
     const fence = await holdLane(direct);
     for (let index = 0; index < 20; index++)
       await anOldTransaction(direct, fence, anOldIntent(fence.lane, { requestId: `both ${index}` }));

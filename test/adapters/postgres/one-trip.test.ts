@@ -69,7 +69,7 @@ describe("an allocation in one database round trip", () => {
     return subject.client.query(`UPDATE fencepost.lane SET ${change} WHERE signer = $1`, [fence.lane.signer]);
   }
 
-  it("continues at the lane's next nonce, and stores transaction and history with the database's time", async () => {
+  it("continues at the lane's next nonce", async () => {
     const intents = [anIntent(fence.lane, { requestId: "a" }), anIntent(fence.lane)];
     const results = await interfering(allocate(store, fence, intents), async () => undefined);
     expect(nonces(results)).toEqual([1, 2]);
@@ -91,7 +91,7 @@ describe("an allocation in one database round trip", () => {
     }
   });
 
-  it("may contain transactions of several lanes, each lane with its own next nonce", async () => {
+  it("may contain transactions of several lanes", async () => {
     const other = await holdLane(store);
     await allocate(store, other, [anIntent(other.lane), anIntent(other.lane)]);
     const write = (of: Fence) => ({
@@ -114,7 +114,7 @@ describe("an allocation in one database round trip", () => {
     ["a suspension", "suspended = true, suspended_by = 'HISTORY'"],
     ["another epoch", "reconciled_epoch = 0"],
     // protects [The fence] src/adapters/postgres/commit/commit.ts
-  ])("has the same results as one write per lane, if one of its lanes has %s", async (_, change) => {
+  ])("has the same results as one write per lane if a lane has %s", async (_, change) => {
     const other = await holdLane(store);
     await allocate(store, other, [anIntent(other.lane)]);
     const writes = [other, fence].map((of) => ({
@@ -132,13 +132,13 @@ describe("an allocation in one database round trip", () => {
     expect([await cursor(), await count()]).toEqual(isMoved ? [8, 2] : [1, 1]);
   });
 
-  it("starts at the lane's current next nonce if another writer has changed it", async () => {
+  it("starts at the next nonce that another writer has set", async () => {
     const results = await interfering(allocate(store, fence, [anIntent(fence.lane)]), () => lane("next_nonce = 7"));
     expect(nonces(results)).toEqual([7]);
     expect([await cursor(), await count()]).toEqual([8, 2]);
   });
 
-  it("writes nothing if the node's ownership of the lane (its term) is over", async () => {
+  it("writes nothing if the node no longer owns the lane", async () => {
     const heir = anInstance();
     await store.registerInstance(heir);
     const write = { kind: "allocate" as const, fence, floor: null, items: [{ intent: anIntent(fence.lane) }] };
@@ -149,7 +149,7 @@ describe("an allocation in one database round trip", () => {
     expect([await cursor(), await count()]).toEqual([1, 1]);
   });
 
-  it("writes nothing if the instance was declared dead or its heartbeat has expired", async () => {
+  it("writes nothing if the instance was declared dead", async () => {
     for (const change of ["dead = true", "dead = false, expires_at = clock_timestamp() - interval '1 second'"]) {
       const work = allocate(store, fence, [anIntent(fence.lane)]).catch(() => "refused");
       const kill = () =>
@@ -168,7 +168,7 @@ describe("an allocation in one database round trip", () => {
     expect(await cursor()).toBe(1);
   });
 
-  it("consumes no nonce for an existing request id, and creates the other transactions of the batch", async () => {
+  it("consumes no nonce for an existing request id", async () => {
     const first = anIntent(fence.lane, { requestId: "once" });
     await allocate(store, fence, [first]);
     const repeat = anIntent(fence.lane, { requestId: "once" });
@@ -182,13 +182,13 @@ describe("an allocation in one database round trip", () => {
     expect([await cursor(), await count()]).toEqual([4, 4]);
   });
 
-  it("creates one transaction for a request id that occurs twice in a batch", async () => {
+  it("creates one transaction for a request id that occurs twice", async () => {
     const batch = [anIntent(fence.lane, { requestId: "twin" }), anIntent(fence.lane, { requestId: "twin" })];
     expect(await allocate(store, fence, batch)).toMatchObject([{ nonce: 1 }, { result: "duplicate" }]);
     expect([await cursor(), await count()]).toEqual([2, 2]);
   });
 
-  it("changes nothing if only its BEGIN failed: no next nonce, no row and no commit marker", async () => {
+  it("changes nothing if only the BEGIN failed", async () => {
     const intent = anIntent(fence.lane);
     const begins = proxy.spoil(BEGIN, BEGIN.replace("BEGIN", "BEGAN"));
     const markers = () => subject.client.query("SELECT slot, marker FROM fencepost.commit_marker ORDER BY 1, 2");
@@ -207,7 +207,7 @@ describe("an allocation in one database round trip", () => {
   });
 
   // protects [The fence] src/adapters/postgres/commit/commit.ts, src/adapters/postgres/statements/commit-marker.ts
-  it("returns its results even if it was carried out and the answer was lost", async () => {
+  it("returns the results even if the answer was lost", async () => {
     const intent = anIntent(fence.lane, { requestId: "kept" });
     const hit = proxy.atNextCommit("cut-after");
     const results = await allocate(store, fence, [intent]);
@@ -216,7 +216,7 @@ describe("an allocation in one database round trip", () => {
     expect([await cursor(), await count()]).toEqual([2, 2]);
   });
 
-  it("is unavailable and may be retried, with no nonce consumed, if it never arrived", async () => {
+  it("consumes no nonce if it never reached the database", async () => {
     const hit = proxy.atNextCommit("cut-before");
     const failure = await allocate(store, fence, [anIntent(fence.lane)]).catch((error: unknown) => error);
     await hit;
@@ -237,7 +237,7 @@ describe("an allocation in one database round trip", () => {
     expect(nonces(await allocate(store, fence, [intent]))).toEqual([1]);
   });
 
-  it("is not used for the commit right after a failed one, but again for later commits", async () => {
+  it("is not used for the next commit after a failed commit", async () => {
     await interfering(allocate(store, fence, [anIntent(fence.lane)]), () => lane("next_nonce = 5"));
     const again = proxy.holdAt(ONE_TRIP);
     let tried = false;

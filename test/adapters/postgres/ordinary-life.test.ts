@@ -71,7 +71,7 @@ const ORDINARY = ["allocate", "sign", "broadcast", "mine", "confirm"];
 
 describe("the stored history of a transaction", () => {
   // protects [Reads] src/adapters/postgres/commit/ordinary-life.ts, src/adapters/postgres/migrations/0037_release_0_1_0.sql
-  it("needs no history rows if all state changes are ordinary, and still has the node, time and fencing token of each", async () => {
+  it("needs no history rows if all state changes are in the usual order", async () => {
     const { txId, walk } = await begin();
     await walk(2, 3, 4, 5);
     const history = await store.history(txId);
@@ -91,7 +91,7 @@ describe("the stored history of a transaction", () => {
   });
 
   // protects [Reads] src/adapters/postgres/commit/ordinary-life.ts, src/adapters/postgres/migrations/0037_release_0_1_0.sql
-  it("continues in history rows after a takeover, with the new owner's node and fencing token", async () => {
+  it("continues in history rows after another node takes over the lane", async () => {
     const { txId, walk } = await begin();
     await walk(2, 3);
     await store.releaseLane(fence);
@@ -111,7 +111,7 @@ describe("the stored history of a transaction", () => {
   });
 
   // protects [Reads] src/adapters/postgres/commit/ordinary-life.ts, src/adapters/postgres/migrations/0037_release_0_1_0.sql
-  it("uses history rows from the first state change that has a reason or is out of the usual order", async () => {
+  it("uses history rows from the first unusual state change", async () => {
     const { txId, walk } = await begin();
     await walk(2);
     await apply(store, fence, [
@@ -143,7 +143,7 @@ describe("the stored history of a transaction", () => {
     expect(history[2]).toMatchObject({ ordinal: 3, count: 2, firstAt: before?.firstAt });
   });
 
-  it("is complete and stored in history rows if the transaction came through the intake table", async () => {
+  it("uses history rows if the transaction came through the intake table", async () => {
     const intent = anIntent(fence.lane);
     await subject.intake(intent);
     const { rows } = await subject.client.query<{ intake_id: string }>("SELECT intake_id FROM fencepost.intake");
@@ -176,7 +176,7 @@ const REPEAT = `
 
 describe("a node of the previous release", () => {
   // protects [Reads] src/adapters/postgres/migrations/0037_release_0_1_0.sql
-  it("appends to a history that a newer node began, and reads the whole history", async () => {
+  it("appends to a history that a newer node began", async () => {
     const { txId, walk } = await begin();
     await walk(2);
     const values = [[txId], [3], ["broadcast"], ["TRACKING"], ["TRACKING"], ["BROADCAST"]];

@@ -135,7 +135,7 @@ describe("a policy limit", () => {
       ["in one round trip", policiesOf({})],
       ["in two round trips", policiesOf({ keys: { nobody: { maxValue: { perDay: "1" } } }, signers: { "*": {} } })],
       // protects [Attacks] src/adapters/postgres/commit/commit.ts, src/adapters/postgres/statements/lane.ts
-    ])("is checked again for a waiting allocation if the change commits first: %s", async (_, before) => {
+    ])("is checked again for a waiting allocation: %s", async (_, before) => {
       const lane = aLane(7);
       const store = await open(before);
       const fence = await take(store, lane);
@@ -149,7 +149,7 @@ describe("a policy limit", () => {
     });
 
     // protects [Attacks] src/adapters/postgres/commit/commit.ts, src/adapters/postgres/statements/lane.ts
-    it("changes only after an earlier allocation has committed, and the new limit applies from then on", async () => {
+    it("changes only after earlier allocations have committed", async () => {
       const lane = aLane(7);
       const [store, other] = [await open(policiesOf({})), await open(policiesOf({}))];
       const fence = await take(store, lane);
@@ -167,7 +167,7 @@ describe("a policy limit", () => {
     });
 
     // protects [Attacks] src/adapters/postgres/commit/policies.ts, src/adapters/postgres/migrations/0037_release_0_1_0.sql
-    it("also applies to a lane that is created during the change, whichever of the two commits first", async () => {
+    it("also applies to a lane that is created meanwhile", async () => {
       const [late, early] = [aLane(7), aLane(7)];
       const store = await open(policiesOf({}));
       await beginChange(limit(late));
@@ -185,7 +185,7 @@ describe("a policy limit", () => {
       expect(await create(store, await take(store, early))).toBe("forbidden");
     });
 
-    it("takes effect on all nodes at once, for each of several changes, although allocations never pause", async () => {
+    it("takes effect on all nodes at the same time", async () => {
       const admin = await open(policiesOf({}));
       const stores = await Promise.all([1, 2, 3].map(() => open(policiesOf({}))));
       const lanes = stores.map(() => aLane(8));

@@ -58,7 +58,7 @@ describe("concurrent requests to a pool of signers", () => {
   const count = async (sql: string) => Number((await subject.client.query<{ n: string }>(sql)).rows[0]?.n);
 
   // protects [Pools] src/domain/ledger/allocate.ts, src/adapters/postgres/statements/pool-choice.ts
-  it("create one transaction per request id if the same ids are sent in two batches on several lanes", async () => {
+  it("create one transaction per request id", async () => {
     const fences = await Promise.all(
       stores.map(async (store) => [await holdLane(store), await holdLane(store)] as const),
     );
@@ -90,7 +90,7 @@ describe("concurrent requests to a pool of signers", () => {
   });
 
   // protects [Pools] src/adapters/postgres/statements/pool-choice.ts
-  it("are inserted in a fixed order, whatever the order of the batch and its lanes, so that they cannot deadlock", async () => {
+  it("are inserted in a fixed order, so that they cannot deadlock", async () => {
     const fences = [await holdLane(direct), await holdLane(direct)] as const;
     const ids = requests(20).sort().reverse();
     await create(direct, [
@@ -106,7 +106,7 @@ describe("concurrent requests to a pool of signers", () => {
 
   it.each(["cut-before", "cut-after"] as const)(
     // protects [Pools] src/application/stages/1-create/pools.ts, src/adapters/postgres/statements/pool-choice.ts
-    "create one transaction if the first commit got no answer (%s) and the retry is on another lane",
+    "create one transaction if a commit got no answer (%s)",
     async (fault) => {
       const [first, second] = [await holdLane(direct), await holdLane(direct)];
       const [id] = requests(1) as [string];
@@ -126,7 +126,7 @@ describe("concurrent requests to a pool of signers", () => {
   );
 
   // protects [Pools] src/domain/ledger/allocate.ts, src/adapters/postgres/statements/pool-choice.ts
-  it("wait for an open commit with the same request id, and count as duplicates only if it commits", async () => {
+  it("wait for an open commit with the same request id", async () => {
     for (const end of ["COMMIT", "ROLLBACK"]) {
       const [first, second] = [await holdLane(direct), await holdLane(direct)];
       const [id] = requests(1) as [string];

@@ -74,7 +74,7 @@ describe("queries on large tables", () => {
   ];
   it.each(followed.flatMap(([filter, where]) => orders.map((order) => [order, filter, where] as const)))(
     // protects [Reads] src/adapters/postgres/rows/page-scopes.ts
-    "return every row exactly once over consecutive pages, %s first, with the filter %j",
+    "return every row exactly once over all pages (%s first, filter %j)",
     async (order, filter, where) => {
       const { rows } = await client.query<{ tx_id: string }>(
         `SELECT tx_id FROM (
@@ -110,7 +110,7 @@ describe("queries on large tables", () => {
   });
 });
 
-describe("reading one page from many lanes with few rows each", () => {
+describe("reading one page from many lanes", () => {
   let subject: PostgresSubject;
 
   beforeAll(async () => {
@@ -120,13 +120,13 @@ describe("reading one page from many lanes with few rows each", () => {
   afterAll(() => subject.close());
 
   // protects [Reads] src/adapters/postgres/statements/lane.ts, src/adapters/postgres/statements/census.ts, src/adapters/postgres/stores/queries.ts
-  it("touches only a few rows of each lane for a list of signers, not the rows of all open transactions", async () => {
+  it("reads only a few rows of each lane for a list of signers", async () => {
     const buffers = await countBuffers(subject.client, (connections) => queriesFrom(connections).lanesAfter(null, 100));
     expect(buffers / 100).toBeLessThan(60);
   });
 
   // protects [Reads] src/adapters/postgres/rows/page-scopes.ts
-  it.each(orders)("does not read all in-flight transactions for a list of them (%s first)", async (order) => {
+  it.each(orders)("does not read all in-flight transactions (%s first)", async (order) => {
     const filter = { state: "TRACKING", order, limit: 51 } as const;
     const buffers = await countBuffers(subject.client, (connections) => findPage(connections, filter));
     expect(buffers).toBeLessThan(FOUND_BY_KEY + MOST_BUFFERS);

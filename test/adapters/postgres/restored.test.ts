@@ -72,7 +72,7 @@ describe("the check for a restored database", () => {
   });
 
   // protects [A restored database] src/adapters/postgres/session/judge-history.ts, src/adapters/postgres/statements/database.ts, src/adapters/postgres/migrations/0037_release_0_1_0.sql
-  it("suspends the lanes if the database is a copy that was renamed to the old name on the same server", async () => {
+  it("suspends the lanes if a copy of the database was renamed to the old name", async () => {
     const backup = await copyOf(name);
     await asAdmin(`DROP DATABASE ${name}`);
     await asAdmin(`ALTER DATABASE ${backup} RENAME TO ${name}`);
@@ -89,7 +89,7 @@ describe("the check for a restored database", () => {
   });
 
   // protects [A restored database] src/adapters/postgres/session/judge-history.ts, src/adapters/postgres/statements/database.ts, src/adapters/postgres/migrations/0037_release_0_1_0.sql
-  it("notices a table that was created anew while a process runs, even if none of that process's rows are missing", async () => {
+  it("detects a table that was recreated while a process runs", async () => {
     await onDatabase(name, async (store) => {
       await store.registerInstance(anInstance());
       await makeTableAnew(name);
@@ -98,7 +98,7 @@ describe("the check for a restored database", () => {
   });
 
   // protects [A restored database] src/adapters/postgres/statements/database.ts
-  it("accepts a database of an earlier release, which has not recorded the identity of its table yet", async () => {
+  it("accepts a database of an earlier release", async () => {
     const client = await connectClient(urlOf(name));
     await client.query("UPDATE fencepost.database_history SET place = NULL");
     expect(await found(name)).toMatchObject({ begun: false });
@@ -108,7 +108,7 @@ describe("the check for a restored database", () => {
   });
 
   // protects [A restored database] src/adapters/postgres/schema/after-restore.ts
-  it("suspends all lanes, also of a running node, after the operator ran migrate with afterRestore", async () => {
+  it("suspends all lanes after the operator ran migrate with afterRestore", async () => {
     await onDatabase(name, async (running) => {
       const other = aLane();
       const fence = await holdLane(running, other);

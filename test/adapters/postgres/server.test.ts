@@ -47,19 +47,19 @@ describe("a PostgreSQL server", () => {
   };
   const migrated = () => `TEMPLATE ${inject("postgres").template}`;
 
-  it("is refused if synchronous_commit is off, because it may lose acknowledged commits", async () => {
+  it("is refused if synchronous_commit is off", async () => {
     const url = await database(migrated(), { synchronous_commit: "off" });
     await expect(open(url.href)).rejects.toBeInstanceOf(UnsuitableServer);
     await expect(open(url.href)).rejects.toThrow(/^[^\n]*synchronous_commit[^\n]*$/);
   });
 
-  it("is refused if its encoding is not UTF8, because it cannot store every request id", async () => {
+  it("is refused if the server's encoding is not UTF8", async () => {
     const url = await database("TEMPLATE template0 ENCODING 'SQL_ASCII' LOCALE 'C'");
     await expect(open(url.href)).rejects.toThrow(/UTF8/);
   });
 
   // protects [Another program at the key] src/adapters/postgres/store.ts
-  it("is refused while it has open transactions that an older version moved to a second nonce, and the error lists them", async () => {
+  it("is refused while it has open transactions that an older version moved to a second nonce", async () => {
     const url = await database(migrated());
     const before = await open(url.href);
     const fence = await holdLane(before);
@@ -128,7 +128,7 @@ describe("a PostgreSQL server", () => {
   });
 
   // protects [Attacks] src/adapters/postgres/session/connections.ts
-  it("is read with its own clock and functions, even if search_path names a schema with false ones", async () => {
+  it("is read with the built-in functions, even if search_path names false ones", async () => {
     const hostile = `
       CREATE SCHEMA hostile;
       CREATE FUNCTION hostile.clock_timestamp() RETURNS timestamptz LANGUAGE sql
@@ -171,7 +171,7 @@ describe("a PostgreSQL server", () => {
     await store.close();
   });
 
-  it("has no session left when the store is closed, and a closed store refuses further calls", async () => {
+  it("has no session left when the store is closed", async () => {
     const url = await database(migrated());
     const store = await open(url.href);
     const fence = await holdLane(store);

@@ -74,7 +74,7 @@ describe("one database round trip", () => {
   });
 
   // protects [Short of time] src/adapters/postgres/stores/leases.ts, src/adapters/postgres/statements/node-instance.ts
-  it("is enough to publish which session lock a node holds, or that it holds none", async () => {
+  it("is enough to publish which session lock a node holds", async () => {
     const { instanceId } = await holdLane(counted);
     await counted.renewInstance(instanceId, LEASE_MS);
     const lock = await openSessionLock(subject.url);
@@ -87,7 +87,7 @@ describe("one database round trip", () => {
   });
 
   // protects [Short of time] src/adapters/postgres/stores/register-instance.ts
-  it("is enough to register the next instance of a process and to delete instances that are long dead", async () => {
+  it("is enough to register a new instance and to delete long-dead instances", async () => {
     const before = await holdLane(counted);
     await counted.renewInstance(before.instanceId, LEASE_MS);
     const old = anInstance();
@@ -111,7 +111,7 @@ describe("one database round trip", () => {
   });
 
   // protects [Short of time] src/adapters/postgres/stores/register-instance.ts
-  it("is enough to register the next instance of a process and to free the lanes of the previous one", async () => {
+  it("is enough to register a new instance and to free the lanes of the previous instance", async () => {
     const fence = await holdLane(counted);
     await counted.renewInstance(fence.instanceId, LEASE_MS);
     const next = anInstance({ replaces: [fence.instanceId] });
@@ -134,7 +134,7 @@ describe("one database round trip after the database's history has changed", () 
   });
 
   // protects [Short of time] src/adapters/postgres/statements/session.ts
-  it("does not renew the heartbeat, and the ordinary transaction that follows reports why", async () => {
+  it("does not renew the heartbeat", async () => {
     const { instanceId } = await holdLane(there);
     await other.client.query("UPDATE fencepost.feed SET epoch = epoch + 1");
     await expect(there.renewInstance(instanceId, LEASE_MS)).rejects.toMatchObject({ name: "HistoryChanged" });
@@ -146,22 +146,19 @@ describe("one database round trip after the database's history has changed", () 
     ["the recorded system is another one", "UPDATE fencepost.database_history SET system_identifier = 'another'"],
     ["the recorded WAL position is higher", "UPDATE fencepost.database_history SET wal_position = wal_position + 1e12"],
     // protects [Short of time] src/adapters/postgres/statements/session.ts
-  ])(
-    "registers no instance if %s, and the ordinary transaction that follows begins a new feed epoch",
-    async (_, change) => {
-      const before = anInstance();
-      await there.registerInstance(before);
-      await other.client.query("UPDATE fencepost.feed SET last_seq = 5");
-      await there.feed(0, 1);
-      await other.client.query(change);
-      const registered = await there.registerInstance(anInstance({ replaces: [before.instanceId] }));
-      expect(registered).toMatchObject({ begun: true, mayHaveLost: true });
-    },
-  );
+  ])("registers no instance if %s", async (_, change) => {
+    const before = anInstance();
+    await there.registerInstance(before);
+    await other.client.query("UPDATE fencepost.feed SET last_seq = 5");
+    await there.feed(0, 1);
+    await other.client.query(change);
+    const registered = await there.registerInstance(anInstance({ replaces: [before.instanceId] }));
+    expect(registered).toMatchObject({ begun: true, mayHaveLost: true });
+  });
 });
 
 describe("a process whose event loop is blocked", () => {
-  it("still renews its heartbeat, although it was blocked longer than the server's idle limit", async () => {
+  it("still renews its heartbeat after the server's idle limit", async () => {
     const { instanceId } = await settled(() => holdLane(store));
     await settled(() => store.renewInstance(instanceId, 60_000));
     const renewing = store.renewInstance(instanceId, LEASE_MS);
@@ -170,7 +167,7 @@ describe("a process whose event loop is blocked", () => {
   });
 
   // protects [Short of time] src/adapters/postgres/session/connections.ts
-  it("still reads an answer that arrived meanwhile, although it was blocked longer than a query's deadline", async () => {
+  it("still reads an answer after the query's deadline", async () => {
     await store.ping();
     const asking = store.ping();
     standStill(READ_AT_MOST_MS + 100);
@@ -178,7 +175,7 @@ describe("a process whose event loop is blocked", () => {
   });
 
   // protects [Short of time] src/adapters/postgres/stores/leases.ts, src/adapters/postgres/session/durably.ts
-  it("renews its heartbeat during a flood of creates whose commits it reads late", async () => {
+  it("renews its heartbeat during many concurrent creates", async () => {
     const fence = await settled(() => holdLane(store));
     await settled(() => store.renewInstance(fence.instanceId, 60_000));
     let flooding = true;
@@ -218,7 +215,7 @@ describe("a database transaction that the server ended because it was idle", () 
   }
 
   // protects [Short of time] src/adapters/postgres/session/errors.ts, src/adapters/postgres/session/write-transaction.ts
-  it("is retried without looking up its outcome, and its create gets one result", async () => {
+  it("is retried without a look-up of the outcome", async () => {
     const [fence, other] = [await settled(() => holdLane(store)), await settled(() => holdLane(store))];
     await settled(() => allocate(store, other, [anIntent(other.lane)]));
     const telemetry = recordTelemetry();

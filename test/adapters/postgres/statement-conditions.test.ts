@@ -184,7 +184,7 @@ describe("the conditions of the SQL statements", () => {
     ["actions that were carried out", ACTION_KEYS],
     ["intents whose sender waits for an answer", LEFT_INTENTS],
     // protects [Replicas that embed the library] src/adapters/postgres/statements/left-request.ts, src/adapters/postgres/statements/left-intent.ts, src/adapters/postgres/statements/policy.ts, src/adapters/postgres/statements/action-key.ts
-  ])("each have a test case that fails without the condition, in the statements about %s", async (_, topic) => {
+  ])("each have a test case that fails without the condition (statements about %s)", async (_, topic) => {
     expect(await idleConditions(subject.client, topic)).toEqual([]);
   });
 });
@@ -193,7 +193,7 @@ describe("a pending request that another instance has begun or answered", () => 
   it.each([
     ["begun", BEGUN_ELSEWHERE, { begun_by: TWIN, answer: null }],
     ["answered", ANSWERED, { begun_by: OWNER, answer: "1" }],
-  ])("cannot be withdrawn, answered or put back by any other instance: %s", async (_, state, stands) => {
+  ])("cannot be changed by any other instance: %s", async (_, state, stands) => {
     for (const { statement, values } of LEFT_REQUESTS.subjects.slice(0, 3)) {
       const seen = await sight(subject.client, LEFT_REQUESTS, state, { sql: statement.sql, values });
       expect(JSON.parse(seen)[1][0], statement.name).toMatchObject({ left_id: ASKED, ...stands });

@@ -50,7 +50,7 @@ describe("the SQL statements of the program", () => {
     expect(switches("open-read")).toContain("enable_seqscan=off");
   });
 
-  it("are constants, each prepared under its own name, and this test finds all of them", () => {
+  it("are constants that are each prepared under their own name", () => {
     const dashed = (constant: string) => constant.replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`);
     for (const { constant, statement } of statements) expect(statement.name).toBe(`fencepost:${dashed(constant)}`);
     expect(new Set(statements.map(({ statement }) => statement.name)).size).toBe(statements.length);
@@ -156,7 +156,7 @@ describe.each(["never analysed", "analysed while empty"])("query plans on tables
     if (when === "analysed while empty") await client.query("ANALYZE");
   });
 
-  it("never contain a nested loop or a sequential scan, whatever table sizes the planner assumes", async () => {
+  it("never contain a nested loop or a sequential scan", async () => {
     for (const { statement } of statements) {
       const name = statement.name.replace("fencepost:", "");
       if (SURVEYS.includes(name)) continue;
@@ -174,7 +174,7 @@ describe.each(["never analysed", "analysed while empty"])("query plans on tables
   });
 
   // protects [Reads] src/adapters/postgres/statements/lane.ts
-  it("count unsigned transactions by reading unfinished transactions only, not all that the lane ever had", async () => {
+  it("count a lane's unsigned transactions without reading finished transactions", async () => {
     expect(await planOf("read-lane")).toMatch(/Index Scan using transaction_live on transaction/);
   });
 

@@ -58,7 +58,7 @@ describe("a database commit without an answer", () => {
     expect(await direct.transaction(intent.txId)).toMatchObject({ state: "ALLOCATED", nonce: 0 });
   });
 
-  it("is unavailable and may be retried, with no nonce consumed, if it was not carried out", async () => {
+  it("consumes no nonce if the commit was not carried out", async () => {
     const intent = anIntent(fence.lane, { requestId: "lost" });
     const hit = proxy.atNextCommit("cut-before");
     const failure = await allocate(store, fence, [intent]).catch((error: unknown) => error);
@@ -70,7 +70,7 @@ describe("a database commit without an answer", () => {
     expect(await allocate(store, fence, [intent])).toMatchObject([{ result: "created", nonce: 0 }]);
   });
 
-  it("is looked up after the client's own deadline if the answer never comes, and not reported as lost", async () => {
+  it("is looked up after the client's own deadline", async () => {
     const intent = anIntent(fence.lane);
     const hit = proxy.atNextCommit("hold-answer");
     const results = await allocate(store, fence, [intent]);
@@ -129,7 +129,7 @@ describe("a database commit without an answer", () => {
     expect(row).toMatchObject({ counter: 2, lanes: 1 });
   });
 
-  it("is waited for if it is the first commit of its slot and its row is not visible yet", async () => {
+  it("is waited for if the row of the first commit is not visible yet", async () => {
     const fresh = await openPostgresStore({
       clock: systemClock,
       leaseDurationMs: 12_000,
@@ -146,7 +146,7 @@ describe("a database commit without an answer", () => {
     await fresh.close();
   });
 
-  it("is not confused with a connection lost before COMMIT, which is unavailable at once and may be retried", async () => {
+  it("is not confused with a connection lost before COMMIT", async () => {
     proxy.cut();
     for (let tries = 0; tries < 10; tries++) {
       const done = await allocate(store, fence, [anIntent(fence.lane)]).then(

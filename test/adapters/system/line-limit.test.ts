@@ -17,7 +17,7 @@ function limited() {
 }
 
 describe("the limit on log lines", () => {
-  it("passes the first twenty lines of a kind, and then reports the number of omitted lines", async () => {
+  it("reports the number of omitted lines after the first twenty lines of a kind", async () => {
     const { clock, said, write } = limited();
     expect(write("down", 1_000)).toBe(20);
     expect(said).toEqual([]);
@@ -53,7 +53,7 @@ describe("the log of a node whose chain is unreachable", () => {
   }
 
   // protects [Signals] src/adapters/system/line-limit.ts, src/adapters/system/log-sink.ts
-  it("has a limited number of lines, however many submissions fail, and reports the omitted number", async () => {
+  it("has a limited number of lines, however many submissions fail", async () => {
     const { clock, lines, sink } = sinkWith();
     const failed: TelemetryEvent = {
       type: "submit.answered",

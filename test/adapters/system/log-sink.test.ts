@@ -116,7 +116,7 @@ describe("the log sink for telemetry events", () => {
     expect(lineFor(event).level).toBe(level);
   });
 
-  it("warns about a refused submission, and not about an accepted one", () => {
+  it("warns about refused submissions only", () => {
     const submission = {
       type: "submit.answered",
       lane,

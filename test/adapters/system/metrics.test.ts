@@ -209,7 +209,7 @@ describe("metrics", () => {
     expect(await value(metrics, "writer_batch_size_sum")).toBe(120);
   });
 
-  it("count rows deleted by retention per kind, and show the age of the oldest completion in the feed", async () => {
+  it("count the rows that retention deletes", async () => {
     const metrics = createMetrics({ processMetrics: false });
     const round = { type: "retention.round", keptMs: 9, requestIds: 1, oldestAgeMs: 7_500 } as const;
     metrics.sink({ ...round, transactions: 3, completions: 4 });
@@ -222,7 +222,7 @@ describe("metrics", () => {
     expect(await value(metrics, "retention_oldest_completion_seconds")).toBe(0);
   });
 
-  it("measure time to broadcast only at the first accepted broadcast, and time to finality if the event has an age", async () => {
+  it("measure the time to broadcast at the first accepted broadcast only", async () => {
     const metrics = createMetrics({ processMetrics: false });
     metrics.sink(submission({ answer: "unknown", sinceCreatedMs: 5000 }));
     metrics.sink(submission({ answer: "alreadyKnown", sinceCreatedMs: 250 }));
@@ -263,7 +263,7 @@ describe("metrics", () => {
     expect(await value(metrics, "alert_total", { code: "CHAIN_DOWN" })).toBe(1);
   });
 
-  it("show the difference between a lane's next nonce and the chain's count, until the count is proved or the lane allocates", async () => {
+  it("show the difference between a lane's next nonce and the chain's transaction count", async () => {
     const metrics = createMetrics({ processMetrics: false, checksum: (address) => address.toUpperCase() });
     const drift = { type: "nonce.drift", cursor: 5, chainCount: 10, proved: false } as const;
     const read = (signer: string) => value(metrics, "nonce_drift", { chain_id: "1", signer: signer.toUpperCase() });
@@ -344,7 +344,7 @@ describe("gauges computed at scrape time", () => {
     expect(await value(metrics, "tx_state", { state: "TRACKING" })).toBe(4);
   });
 
-  it("show an age of zero if nothing is pending, and no series for a state that has no more transactions", async () => {
+  it("show an age of zero if nothing is pending", async () => {
     const metrics = createMetrics({ processMetrics: false });
     let states: Record<string, number> = { STUCK: 1 };
     metrics.connect({ gauge: () => null, cluster: () => aReading(states) });
@@ -354,7 +354,7 @@ describe("gauges computed at scrape time", () => {
     expect(await value(metrics, "tx_state", { state: "STUCK" })).toBeUndefined();
   });
 
-  it("are missing, not zero, if their source fails, while other gauges stay", async () => {
+  it("are missing, not zero, if their source fails", async () => {
     const metrics = createMetrics({ processMetrics: false });
     let up = true;
     const database = async <T>(answer: T) => {
@@ -374,7 +374,7 @@ describe("gauges computed at scrape time", () => {
   });
 });
 
-it("the metric tx_outcome_total counts each transition into STUCK or a final state, but not transitions within that state", async () => {
+it("the metric tx_outcome_total counts each transition into STUCK or a final state", async () => {
   const metrics = createMetrics({ processMetrics: false });
   const tx = { type: "tx.transition", lane, txId: "t", nonce: 1, txHash, nodeId: "n", token: 1 } as const;
   const outcome = (state: string, sub_state: string) => value(metrics, "tx_outcome_total", { state, sub_state });
@@ -419,7 +419,7 @@ it.each([
   expect(bounds).toEqual(expect.arrayContaining(edges));
 });
 
-it("metrics count transactions that block their lane, and transactions that become STUCK", async () => {
+it("metrics count transactions that become STUCK or block their lane", async () => {
   const metrics = createMetrics({ processMetrics: false });
   metrics.sink({ type: "lane.blocked", lane, txId: "t", nonce: 1, behind: 2 });
   const move = { type: "tx.transition", lane, txId: "t", nonce: 1, from: "TRACKING", subState: null, txHash } as const;

@@ -90,7 +90,7 @@ describe("a traced transaction", () => {
   });
 
   // protects [Signals] src/application/stages/1-create/asked-create.ts, src/adapters/telemetry/stage-spans.ts
-  it("continues in the same trace on the node that takes over the lane, from the stored trace context", async () => {
+  it("continues in the same trace on the node that takes over the lane", async () => {
     const exporter = registerSdk();
     world = new World();
     const first = await startTraced();
@@ -114,7 +114,7 @@ describe("a traced transaction", () => {
     expect(second.asked).toEqual([txId]);
   });
 
-  it("begins its own trace if the caller sends no traceparent or an invalid one", async () => {
+  it("begins a new trace if the caller sends no valid traceparent", async () => {
     const exporter = registerSdk();
     world = new World();
     const node = await startTraced();
@@ -135,7 +135,7 @@ describe("a traced transaction", () => {
   });
 
   // protects [Signals] src/application/stages/1-create/asked-create.ts, src/adapters/telemetry/stage-spans.ts
-  it("keeps its metadata unchanged if that already has a traceparent or is full", async () => {
+  it("keeps its metadata unchanged if no traceparent can be added", async () => {
     registerSdk();
     world = new World();
     const node = await startTraced();
@@ -165,7 +165,7 @@ describe("a traced transaction", () => {
 });
 
 describe("tracing without an OpenTelemetry SDK", () => {
-  it("records no spans, stores nothing with the transaction and reads nothing from the database", async () => {
+  it("records no spans", async () => {
     world = new World();
     const node = await startTraced();
     await createWithin(node, TRACEPARENT);

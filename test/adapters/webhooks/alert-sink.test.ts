@@ -48,7 +48,7 @@ describe("an alert webhook's message format", () => {
   });
 
   // protects [Explained, and said aloud] src/adapters/webhooks/alert-formats.ts
-  it("is a text with all fields, wrapped as the service requires, for Slack, DingTalk or Feishu", () => {
+  it("is a text with all fields for Slack, DingTalk and Feishu", () => {
     const slack = formatAlert("slack", message) as { text: string };
     expect(slack.text).toContain("[Fencepost CRITICAL] DEEP_REORG: a &lt; b &amp; c");
     for (const part of [SIGNER_EIP55, sampleTxId(1), "3 times", "node-a"]) expect(slack.text).toContain(part);
@@ -100,7 +100,7 @@ function quietSink(options: Partial<AlertSinkOptions> = {}) {
 
 describe("the alert webhook", () => {
   // protects [Explained, and said aloud] src/adapters/webhooks/alert-sink.ts
-  it("gets each alert with its node, code and lane, and no other events", async () => {
+  it("gets each alert with its node, code and lane", async () => {
     const { alerts, sent } = quietSink();
     alerts.sink({ type: "chain.reachable", chainId: 1 });
     alerts.sink(anAlert());
@@ -124,7 +124,7 @@ describe("the alert webhook", () => {
   });
 
   // protects [Explained, and said aloud] src/adapters/webhooks/alert-sink.ts
-  it("gets a repeated alert once, then its repeat count when the window ends, then nothing", async () => {
+  it("gets a repeated alert only once per window", async () => {
     const { alerts, clock, sent } = quietSink({ windowMs: 60_000 });
     for (let n = 0; n < 5; n++) alerts.sink(anAlert({ message: `attempt ${n}` }));
     await clock.advance(59_000);
@@ -164,7 +164,7 @@ describe("the alert webhook", () => {
     ]);
   });
 
-  it("gets the resolution of each alert that it got: at once, only once, and with the alert's severity", async () => {
+  it("gets the resolution of each alert once", async () => {
     const { alerts, clock, sent } = quietSink({ windowMs: 60_000 });
     const over = { type: "alert.resolved", code: "CHAIN_DOWN", message: "chain 1 answers again", chainId: 1 } as const;
     alerts.sink(over);
@@ -189,7 +189,7 @@ describe("the alert webhook", () => {
     );
   });
 
-  it("gets, when the sink is closed, the number of repeats that were not reported yet", async () => {
+  it("gets the number of unreported repeats when the sink is closed", async () => {
     const { alerts, sent } = quietSink();
     for (let n = 0; n < 3; n++) alerts.sink(anAlert());
     await alerts.close();

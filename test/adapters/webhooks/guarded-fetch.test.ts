@@ -93,7 +93,7 @@ describe("a post to a hook", () => {
 
   it.each(["127.0.0.1", "[::1]", "[::ffff:127.0.0.1]", "localhost", "2130706433", "0x7f.1", "0"])(
     // protects [Attacks] src/adapters/webhooks/guarded-fetch.ts, src/adapters/webhooks/networks.ts
-    "is not sent if the URL's host is %s, which the system resolves to a private address",
+    "is not sent if the URL's host is %s, which resolves to a private address",
     async (host) => {
       const { port, asked } = await serve((_, response) => response.end("{}"));
       await expect(post(`http://${host}:${port}/`, guardedFetch([]))).rejects.toThrow("private address");
@@ -128,7 +128,7 @@ describe("a post to a hook", () => {
   });
 
   // protects [Attacks] src/adapters/webhooks/post-json.ts
-  it("fails with an error that names neither host nor address if the hook is unreachable", async () => {
+  it("fails with an error that names neither host nor address", async () => {
     const fetch = guardedFetch(["127.0.0.1"], (_, __, callback) =>
       callback(Object.assign(new Error("getaddrinfo ENOTFOUND secret.example"), { code: "ENOTFOUND" }), []),
     );

@@ -48,7 +48,7 @@ function hook(options: { secret?: string } = {}) {
 
 describe("the client of the HTTP hook for stuck transactions", () => {
   // protects [The hook] src/adapters/webhooks/http-stuck-hook.ts
-  it("posts the transaction's context, signed with HMAC, and reads the decision", async () => {
+  it("posts the transaction's context, signed with HMAC", async () => {
     receiver.answer = (response) => response.end(JSON.stringify(decision));
     expect(await hook({ secret: "s3cret" }).decide(context)).toEqual(decision);
     const [request] = receiver.received;
@@ -79,7 +79,7 @@ describe("the client of the HTTP hook for stuck transactions", () => {
     expect(keys[0]).toMatch(/^[0-9a-f-]{36}$/);
   });
 
-  it("fails after three tries with 5xx, and at once after 403", async () => {
+  it("retries after 5xx, but not after 403", async () => {
     receiver.answer = (response) => response.writeHead(502).end("<html>");
     await expect(hook().decide(context)).rejects.toThrow("the server answered HTTP 502");
     expect(receiver.received).toHaveLength(3);
@@ -90,7 +90,7 @@ describe("the client of the HTTP hook for stuck transactions", () => {
   });
 
   // protects [The hook] src/adapters/webhooks/post-json.ts
-  it("has a time limit and a size limit, accepts only JSON, and follows no redirect", async () => {
+  it("limits the time and the size of a response", async () => {
     receiver.answer = (response) => response.end("<html>");
     await expect(hook().decide(context)).rejects.toThrow("not JSON");
     receiver.answer = (response) => response.end("x".repeat(300 * 1024));

@@ -27,7 +27,7 @@ afterEach(async () => {
 
 describe("API keys that a node reads from the database", () => {
   // protects [Attacks] src/application/live-keys.ts, src/main/service.ts
-  it("cause UNAVAILABLE, not an unknown key error, until the node has read them for the first time", async () => {
+  it("cause UNAVAILABLE until the node has read them for the first time", async () => {
     made = world();
     const { clock, store, keys } = made;
     await store.addApiSecret(TERMS, FIRST, ME);
@@ -44,7 +44,7 @@ describe("API keys that a node reads from the database", () => {
   });
 
   // protects [Attacks] src/application/live-keys.ts
-  it("take effect within a second when they are added, rotated (both secrets are valid) or revoked", async () => {
+  it("take effect within a second when they are added, rotated or revoked", async () => {
     made = world();
     const { clock, store, keys } = made;
     await store.addApiSecret(TERMS, FIRST, ME);
@@ -69,7 +69,7 @@ describe("API keys that a node reads from the database", () => {
     expect(keys.find(SECOND)).toBeNull();
   });
 
-  it("have their own rate and queue share, or the node's defaults if they set none", async () => {
+  it("use the node's default rate and queue share if they set none", async () => {
     made = world();
     const { clock, store, keys } = made;
     await store.addApiSecret({ ...TERMS, createsPerSecond: 2, queueShare: 0.1 }, FIRST, ME);
@@ -85,7 +85,7 @@ describe("API keys that a node reads from the database", () => {
   });
 
   // protects [Attacks] src/application/live-keys.ts
-  it("stay valid for the length of a lease if the database is unavailable, and are then refused", async () => {
+  it("stay valid for one lease duration if the database is unavailable", async () => {
     made = world();
     const { clock, store, keys } = made;
     await store.addApiSecret(TERMS, FIRST, ME);

@@ -103,7 +103,7 @@ describe("a policy", () => {
   });
 
   // protects [Attacks] src/domain/policy/charges.ts
-  it("counts a transaction's worst-case cost until it is final, and the cost actually paid from then on", async () => {
+  it("counts a transaction's worst-case cost until the transaction is final", async () => {
     const entry = await start({ maxCost: { perHour: `${2n * WORST - 1n}` } });
     world.holdBlocks();
     await world.settle(entry.node.api.create(transfer()));
@@ -121,7 +121,7 @@ describe("a policy", () => {
   });
 
   // protects [Attacks] src/application/stages/7-complete/complete.ts, src/domain/policy/charges.ts, src/adapters/evm/reads/agree.ts
-  it("counts the maximum blob cost until a transaction is final, and the blob cost actually paid from then on", async () => {
+  it("counts a transaction's maximum blob cost until the transaction is final", async () => {
     const worst = 21_000n * 20n * GWEI + 131_072n * GWEI;
     const entry = await start({ maxCost: { perDay: `${worst}` } });
     const submit = (nonce: number) => entry.node.api.submitSigned({ chainId: CHAIN_ID, rawTransaction: blobAt(nonce) });
@@ -136,7 +136,7 @@ describe("a policy", () => {
   });
 
   // protects [Attacks] src/application/detours/another-attempt.ts
-  it("stops automatic fee increases at its limit and raises an alert; the transaction can still be mined", async () => {
+  it("stops automatic fee increases at its limit", async () => {
     const entry = await start(
       { maxCost: { perTransaction: `${WORST + 21_000n * GWEI}` } },
       { settings: { resubmitIntervalMs: 5_000 }, chain: { pool: GETH_POOL } },
@@ -200,7 +200,7 @@ describe("a policy", () => {
   });
 
   // protects [Attacks] src/application/detours/change-payload.ts, src/domain/ledger/bind.ts
-  it("applies to transactions signed by the caller, and leaves the nonce reservation open after a refusal", async () => {
+  it("applies to transactions signed by the caller", async () => {
     const entry = await start({ to: [TO], maxCost: { perTransaction: `${WORST}` } });
     const { reservation } = await world.settle(entry.node.api.reserveNonce({ signer: SIGNER }));
     const submit = async (content: Partial<UnsignedTransaction>) => {
@@ -225,7 +225,7 @@ describe("a policy", () => {
     ],
   ])(
     // protects [Attacks] src/application/detours/change-payload.ts, src/domain/ledger/bind.ts
-    "refuses a stuck hook's replacement that violates a rule, given as %s: nothing is stored, and an alert is raised",
+    "refuses a rule-violating replacement from the hook for stuck transactions, given as %s",
     async (_, decide) => {
       const entry = await start({ to: [TO] }, { settings: { alertHeadAgeMs: 1_000 } }, { stuckHook: { decide } });
       world.holdBlocks();
@@ -238,7 +238,7 @@ describe("a policy", () => {
   );
 
   // protects [Attacks] src/application/detours/intake.ts
-  it("makes an intent from the intake table FAILED_FINAL/REJECTED, with the rule's name, if the intent violates a rule", async () => {
+  it("makes an intake row FAILED_FINAL/REJECTED if the row violates a rule", async () => {
     const entry = await start({ to: [TO] });
     const ports = { codec: createCodec(), entropy: createSeededEntropy(9), chainIds: [CHAIN_ID] };
     const [allowed, refused] = [normalise(ports, transfer()), normalise(ports, to(OTHER))];
@@ -325,7 +325,7 @@ describe("a placeholder transaction", () => {
   });
 
   // protects [Reservations] src/domain/policy/policy.ts, src/adapters/postgres/commit/commands.ts, src/application/detours/reprice.ts, src/application/detours/change-payload.ts
-  it("is signed and charged for an expired reservation, even beyond the limits of the key that reserved the nonce", async () => {
+  it("is signed for an expired reservation, even beyond the API key's limits", async () => {
     const most = 1n;
     const { entry, behind, nonce } = await silence({ keys: { ann: { maxCost: { perDay: `${most}` } } } });
     await world.allSettled(2);
@@ -337,7 +337,7 @@ describe("a placeholder transaction", () => {
   });
 
   // protects [Reservations] src/domain/policy/policy.ts, src/adapters/postgres/commit/commands.ts, src/application/detours/reprice.ts, src/application/detours/change-payload.ts
-  it("is signed for an expired reservation at an operator's request, whatever the limits of the key that reserved the nonce", async () => {
+  it("is signed at an operator's request, even beyond the API key's limits", async () => {
     const keys = { ann: { maxCost: { perTransaction: "1" } } };
     const { entry, behind } = await silence({ keys }, { settings: { expiredReservations: "hole" } });
     await world.until(() => ops.row(behind).state === "STUCK");
@@ -348,7 +348,7 @@ describe("a placeholder transaction", () => {
   });
 
   // protects [Reservations] src/domain/policy/policy.ts, src/adapters/postgres/commit/commands.ts, src/application/detours/reprice.ts, src/application/detours/change-payload.ts
-  it("may replace a transaction at an operator's request beyond the API key's limits, whereas a cancel is refused", async () => {
+  it("may replace a transaction at an operator's request, even beyond the API key's limits", async () => {
     const entry = await start({}, { policies: policiesOf({ keys: { ann: { maxCost: { perDay: `${WORST}` } } } }) });
     world.holdBlocks();
     const { txId } = await world.settle(entry.node.api.create(transfer(), "ann"));
@@ -359,7 +359,7 @@ describe("a placeholder transaction", () => {
   });
 
   // protects [Reservations] src/domain/policy/policy.ts, src/adapters/postgres/commit/commands.ts, src/application/detours/reprice.ts, src/application/detours/change-payload.ts
-  it("is repriced automatically even beyond the API key's limits, whereas an operator's reprice beyond them is refused", async () => {
+  it("is repriced automatically, even beyond the API key's limits", async () => {
     const keys = { ann: { maxCost: { perDay: "1" } } };
     const { entry, behind, nonce } = await silence({ keys }, { settings: { resubmitIntervalMs: 2_000 } });
     const placed = () => world.rows().find((row) => row.nonce === nonce);
@@ -381,7 +381,7 @@ describe("a placeholder transaction", () => {
   });
 
   // protects [Reservations] src/application/detours/another-attempt.ts, src/application/detours/holes.ts
-  it("is not signed beyond the signer's policy: the lane's next transaction becomes STUCK with the violated rule", async () => {
+  it("is not signed beyond the signer's policy", async () => {
     const signers = { [SIGNER]: { maxCost: { perDay: `${WORST}` } } };
     const { entry, behind, signed, nonce } = await silence({ signers });
     await world.until(() => ops.row(behind).state === "STUCK");

@@ -43,7 +43,7 @@ const isRefused = (result: Result): boolean => result instanceof FencepostError;
 
 describe("an API key with a share of a lane's queue", () => {
   // protects [Attacks] src/application/stages/1-create/answer-existing.ts
-  it("is refused when its share is full, while every other key is still accepted", async () => {
+  it("is refused when its share is full, while other keys are accepted", async () => {
     const [node] = (await start()) as [WorldNode];
     const results = await batch(node, "greedy", 6);
     expect(results.map(isRefused)).toEqual([false, false, false, false, true, true]);
@@ -56,7 +56,7 @@ describe("an API key with a share of a lane's queue", () => {
   });
 
   // protects [Attacks] src/application/lane/queue-shares.ts, src/application/stages/1-create/create.ts, src/adapters/postgres/stores/loads.ts
-  it("regains a slot only when a transaction is mined, and loses it again if a reorg makes that transaction pending", async () => {
+  it("regains a slot only when a transaction is mined", async () => {
     const [node] = (await start()) as [WorldNode];
     await batch(node, "greedy", 4);
     await world.clock.advance(20_000);
@@ -82,7 +82,7 @@ describe("an API key with a share of a lane's queue", () => {
   });
 
   // protects [Attacks] src/application/stages/1-create/create.ts
-  it("gets its existing transaction for a repeated create, even if its share is full", async () => {
+  it("gets the existing transaction for a repeated create despite a full share", async () => {
     const [node] = (await start()) as [WorldNode];
     const first = await create(node, "greedy", "order-1");
     await batch(node, "greedy", 3);
@@ -94,7 +94,7 @@ describe("an API key with a share of a lane's queue", () => {
   });
 
   // protects [Attacks] src/application/stages/1-create/create.ts
-  it("uses no slot for a create that was refused for another reason or could not be stored", async () => {
+  it("uses no slot for a refused create", async () => {
     const [node] = (await start()) as [WorldNode];
     const hopeless = { payload: { to: SIGNER, value: "1", gas: 1 } };
     for (let each = 0; each < 6; each++) {
@@ -110,7 +110,7 @@ describe("an API key with a share of a lane's queue", () => {
   });
 
   // protects [Attacks] src/application/stages/1-create/create.ts
-  it("uses no slot for a transaction that awaits approval or is rejected, but one slot once it is approved", async () => {
+  it("uses no slot for a transaction that awaits approval", async () => {
     world = new World({
       node: { queueLimit: 40 },
       policies: forSigner(SIGNER, { requireApproval: { aboveValue: "100" } }),
@@ -154,7 +154,7 @@ describe("an API key with a share of a lane's queue", () => {
     expect((await batch(asked as WorldNode, "greedy", 1))[0]).toMatchObject(FULL);
   });
 
-  it("has its used slots counted by one database read, which is skipped if no key is limited", async () => {
+  it("has its used slots counted by one database read", async () => {
     const [node] = (await start()) as [WorldNode];
     let reads = 0;
     const read = node.store.openOf.bind(node.store);

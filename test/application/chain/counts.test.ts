@@ -35,7 +35,7 @@ beforeEach(() => {
 });
 
 describe("a signer's transaction count", () => {
-  it("is returned with its endpoint, its block and the time of the request", async () => {
+  it("is returned with endpoint, block and time of the request", async () => {
     await clock.advance(5);
     const fact = { count: 7, endpoint: "a", atBlock: 12, askedAtMs: 5 };
     expect(await counts.mined(ONE, ANEW)).toEqual(fact);
@@ -43,7 +43,7 @@ describe("a signer's transaction count", () => {
   });
 
   // protects [Keys of the node, other chains, comparison] src/application/chain/answers.ts, src/application/stages/2-allocate/allocate.ts
-  it("is reused while it is younger than the caller's limit, and read again otherwise", async () => {
+  it("is reused while it is younger than the caller's limit", async () => {
     await counts.mined(ONE, ANEW);
     await clock.advance(99);
     await counts.mined(ONE, { atMostMs: 100 });
@@ -58,7 +58,7 @@ describe("a signer's transaction count", () => {
   });
 
   // protects [Keys of the node, other chains, comparison] src/application/chain/answers.ts, src/adapters/evm/reads/read-sent.ts
-  it("is shared by all callers while its request is pending, but not reused if the request fails", async () => {
+  it("is shared by all callers while the request is pending", async () => {
     const failing = deferred();
     answer = () => failing.promise.then(() => Promise.reject(new ChainUnavailable("away")));
     const both = Promise.allSettled([counts.mined(ONE, ANEW), counts.mined(ONE, { atMostMs: 100 })]);
@@ -70,7 +70,7 @@ describe("a signer's transaction count", () => {
   });
 
   // protects [Keys of the node, other chains, comparison] src/application/chain/answers.ts, src/adapters/evm/reads/read-sent.ts
-  it("delays only its own signer if its response never arrives, and only for the maximum age of a count", async () => {
+  it("delays no other signer if the response never arrives", async () => {
     answer = (signer) => (signer === ONE ? new Promise(() => undefined) : Promise.resolve(7));
     const hanging: CountFact[] = [];
     void counts.mined(ONE, ANEW).then((fact) => hanging.push(fact));
@@ -90,7 +90,7 @@ describe("a signer's transaction count", () => {
 });
 
 describe("callers that wait for the next poll of the chain", () => {
-  it("each wait for a whole interval, and resume together if they began to wait at the same time", async () => {
+  it("each wait for a whole poll interval", async () => {
     const over: string[] = [];
     const wait = (name: string) => void counts.nextPoll().then(() => over.push(name));
     wait("first");
@@ -105,11 +105,11 @@ describe("callers that wait for the next poll of the chain", () => {
   });
 });
 
-describe("the transaction count that a lane's next nonce is compared with", () => {
+describe("the transaction count used to check a lane's next nonce", () => {
   const settings = { nonceStateTimeoutMs: 30_000 };
 
   // protects [Keys of the node, other chains, comparison] src/application/chain/answers.ts, src/application/stages/2-allocate/allocate.ts
-  it("may come from a read for another purpose, but not from before the lane's last failed batch", async () => {
+  it("is not older than the lane's last failed batch", async () => {
     const bench = createChainBench({ settings });
     const read: number[] = [];
     bench.faults.lieAboutNonce((honest) => read.push(bench.clock.monotonicMs()) * 0 + honest);

@@ -46,7 +46,7 @@ describe("a transaction's first fee", () => {
     }
   });
 
-  it("rises little after one block with a false base fee, but follows a lasting rise of the base fee", async () => {
+  it("rises little after a single block with a false base fee", async () => {
     const bench = await offered({ baseFees: [20n * GWEI], priorityFees: [GWEI] });
     const { follower } = bench.context;
     bench.simulated.setBaseFee(FORTUNE);
@@ -64,7 +64,7 @@ describe("a transaction's first fee", () => {
   });
 
   // protects [Sent again, priced again, stuck] src/application/chain/head-follower.ts, src/adapters/evm/reads/agree-on-market.ts
-  it("ignores the base fee of a header that does not match its block hash, if earlier headers matched theirs", async () => {
+  it("ignores the base fee of a header that does not match its block hash", async () => {
     const bench = createChainBench();
     const { follower } = bench.context;
     const head = bench.chain.head.bind(bench.chain);
@@ -89,7 +89,7 @@ describe("a transaction's first fee", () => {
     expect(follower.seenBaseFees.slice(-2)).toEqual([20n * GWEI, 21n * GWEI]);
   });
 
-  it("is bounded by the reported fee market, not by earlier blocks, if two endpoints agree on that market", async () => {
+  it("follows the reported fee market if two endpoints agree on that market", async () => {
     const market = { baseFees: [100n * GWEI], priorityFees: [GWEI] };
     const bench = await offered(market);
     expect(await capOf(bench)).toBeLessThan(100n * GWEI);
@@ -102,17 +102,14 @@ describe("a transaction's first fee", () => {
     ["have no base fee", null, { baseFees: [] }],
     ["have the same false base fee from the first one on", FORTUNE, {}],
     // protects [Sent again, priced again, stuck] src/domain/fees/ceilings.ts, src/application/chain/chain-context.ts
-  ])(
-    "is limited to the configured ceiling, whose setting is reported, if blocks %s",
-    async (_, baseFee, market: Partial<FeeMarket>) => {
-      const bench = await offered(market, { chain: { baseFee } });
-      for (const wishes of [{}, { type: "legacy" }] as const) {
-        const { fees, reached } = await bench.context.price(wishes, TRANSFER);
-        expect(feeCap(fees)).toBe(MOST);
-        expect(reached).toEqual({ most: MOST, variable: "FENCEPOST_MAX_FEE_GWEI" });
-      }
-    },
-  );
+  ])("is limited to the configured ceiling if blocks %s", async (_, baseFee, market: Partial<FeeMarket>) => {
+    const bench = await offered(market, { chain: { baseFee } });
+    for (const wishes of [{}, { type: "legacy" }] as const) {
+      const { fees, reached } = await bench.context.price(wishes, TRANSFER);
+      expect(feeCap(fees)).toBe(MOST);
+      expect(reached).toEqual({ most: MOST, variable: "FENCEPOST_MAX_FEE_GWEI" });
+    }
+  });
 
   it("is bounded, for a high gas limit, by the ceiling on gas times fee", async () => {
     const bench = await offered({ baseFees: [] }, { chain: { baseFee: null } });

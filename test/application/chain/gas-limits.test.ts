@@ -25,7 +25,7 @@ describe("the gas cap of one transaction", () => {
     expect(on.cap).toBe(CAP);
   });
 
-  it("is learned from refusals if the chain has no known cap, and is never guessed", () => {
+  it("is learned from refusals if the chain has no known cap", () => {
     const { limits: on } = limits(31_337);
     expect(on.cap).toBeNull();
     expect(on.most).toEqual({ gas: 30_000_000n, of: "block" });
@@ -33,7 +33,7 @@ describe("the gas cap of one transaction", () => {
     expect(on.most).toEqual({ gas: CAP, of: "transaction" });
   });
 
-  it("is forgotten after an hour if it was learned, because the chain may have raised it", async () => {
+  it("is forgotten an hour after it was learned", async () => {
     const { limits: on, clock } = limits(31_337);
     on.learn(CAP, 17_029_404n);
     await clock.advance(HOUR_MS - 1);

@@ -38,7 +38,7 @@ function numbers(blocks: readonly { readonly number: number }[]): readonly numbe
   return blocks.map(({ number }) => number);
 }
 
-describe("the follower of new blocks, on a chain faster than its polls,", () => {
+describe("the follower of new blocks, on a fast chain,", () => {
   /** Returns the requests of each poll. Requests sent before the first response count as one batch. */
   async function looks(blocks: readonly number[]) {
     const asked: string[][] = [];
@@ -72,7 +72,7 @@ describe("the follower of new blocks, on a chain faster than its polls,", () => 
   }
 
   // protects [Many lanes] src/application/chain/head-follower.ts
-  it("requests the newest block together with as many more blocks as the previous poll found", async () => {
+  it("requests as many blocks at once as the previous poll found", async () => {
     expect(await looks([4, 4, 6, 3, 1, 0, 1])).toEqual([
       "head | 101 to 103",
       "head 105 to 107 |",
@@ -85,7 +85,7 @@ describe("the follower of new blocks, on a chain faster than its polls,", () => 
   });
 
   // protects [Many lanes] src/application/chain/head-follower.ts
-  it("still follows the chain if the blocks requested together with the newest block are unavailable", async () => {
+  it("continues if a request for several blocks fails", async () => {
     const { simulated, chain, telemetry } = await following(100);
     let fails = false;
     const follower = new HeadFollower(
@@ -130,7 +130,7 @@ describe("the follower of new blocks, without pending transactions,", () => {
   }
   const nothing = (): boolean => false;
 
-  it("requests only the newest block, and skips the other blocks without reporting a gap", async () => {
+  it("requests only the newest block", async () => {
     const { follower, simulated, subscription, asked } = await resting();
     for (const count of [4, 4, 1, 7]) {
       simulated.mine(count);
@@ -144,7 +144,7 @@ describe("the follower of new blocks, without pending transactions,", () => {
     expect(follower.takeDiscontinuity()).toBe(false);
   });
 
-  it("reads every block as soon as a transaction is pending, even if that begins during a request", async () => {
+  it("reads every block as soon as a transaction is pending", async () => {
     const { follower, simulated, subscription, asked } = await resting();
     simulated.mine(4);
     await follower.advance(nothing);
@@ -168,7 +168,7 @@ describe("the follower of new blocks, without pending transactions,", () => {
     expect(other.drain().items.flatMap(({ added }) => numbers(added))).toEqual([101, 102, 103, 104]);
   });
 
-  it("reports a gap, without reading block after block backwards, if a reorg goes below the skipped blocks", async () => {
+  it("reports a gap if a reorg goes below the skipped blocks", async () => {
     const { follower, simulated, subscription, asked } = await resting();
     simulated.mine(4);
     await follower.advance(nothing);
@@ -183,7 +183,7 @@ describe("the follower of new blocks, without pending transactions,", () => {
 });
 
 describe("the first poll of the follower of new blocks", () => {
-  it("reads a window of blocks below the newest one, and tells subscribers that they may have missed blocks", async () => {
+  it("reads a window of blocks below the newest block", async () => {
     const { follower, simulated, telemetry } = await following(500);
     const subscription = follower.subscribe();
     expect([follower.head, follower.window.tip]).toEqual([null, null]);
@@ -204,7 +204,7 @@ describe("the first poll of the follower of new blocks", () => {
     expect(follower.window.oldest?.number).toBe(0);
   });
 
-  it("fails if the node has no block, if a block below the newest is missing, or if the chain moved during the read", async () => {
+  it("fails if a block is missing or the chain changes during the read", async () => {
     const none = await following(3, { head: async () => null });
     await expect(none.follower.advance()).rejects.toThrow("no latest block");
     const holes = await following(3, { blocksByNumber: async (asked) => asked.map(() => null) });
@@ -220,7 +220,7 @@ describe("the first poll of the follower of new blocks", () => {
 });
 
 describe("the follower of new blocks, on a growing chain,", () => {
-  it("reports nothing new if the newest block is the same", async () => {
+  it("reports nothing if the newest block is the same", async () => {
     const { follower } = await following(10);
     await follower.advance();
     const subscription = follower.subscribe();
@@ -242,7 +242,7 @@ describe("the follower of new blocks, on a growing chain,", () => {
     expect(items[0]?.removed).toEqual([]);
   });
 
-  it("keeps no more blocks in its window than the window's capacity", async () => {
+  it("keeps no more blocks than the capacity of the window", async () => {
     const { follower, simulated } = await following(200);
     for (let round = 0; round < 10; round++) {
       simulated.mine(50);
@@ -251,7 +251,7 @@ describe("the follower of new blocks, on a growing chain,", () => {
     expect(follower.window.size).toBe(CAPACITY);
   });
 
-  it("reports a gap and starts a new window if more blocks are new than the window can hold", async () => {
+  it("reports a gap if more blocks are new than the window can hold", async () => {
     const { follower, simulated, telemetry } = await following(10);
     await follower.advance();
     const subscription = follower.subscribe();
@@ -264,25 +264,22 @@ describe("the follower of new blocks, on a growing chain,", () => {
 });
 
 describe("the follower of new blocks, after a reorg,", () => {
-  it.each([1, 3, 20])(
-    "reports removed blocks in descending and added blocks in ascending order (depth %i)",
-    async (depth) => {
-      const { follower, simulated, telemetry } = await following(60);
-      await follower.advance();
-      const before = follower.window;
-      const subscription = follower.subscribe();
-      simulated.reorg(depth);
-      await follower.advance();
-      const [change] = subscription.drain().items;
-      expect(numbers(change?.removed ?? [])).toEqual(Array.from({ length: depth }, (_, index) => 60 - index));
-      expect(numbers(change?.added ?? [])).toEqual(Array.from({ length: depth + 1 }, (_, index) => 61 - depth + index));
-      expect(change?.removed.every((block) => before.contains(block))).toBe(true);
-      expect(follower.window.tip?.hash).toBe(simulated.head.hash);
-      expect(telemetry.of("chain.reorg")).toMatchObject([{ depth, fromBlock: 61 - depth }]);
-    },
-  );
+  it.each([1, 3, 20])("reports the removed and the added blocks in order (depth %i)", async (depth) => {
+    const { follower, simulated, telemetry } = await following(60);
+    await follower.advance();
+    const before = follower.window;
+    const subscription = follower.subscribe();
+    simulated.reorg(depth);
+    await follower.advance();
+    const [change] = subscription.drain().items;
+    expect(numbers(change?.removed ?? [])).toEqual(Array.from({ length: depth }, (_, index) => 60 - index));
+    expect(numbers(change?.added ?? [])).toEqual(Array.from({ length: depth + 1 }, (_, index) => 61 - depth + index));
+    expect(change?.removed.every((block) => before.contains(block))).toBe(true);
+    expect(follower.window.tip?.hash).toBe(simulated.head.hash);
+    expect(telemetry.of("chain.reorg")).toMatchObject([{ depth, fromBlock: 61 - depth }]);
+  });
 
-  it("notices the new branch even if it is not longer than the old one", async () => {
+  it("detects a new branch that is not longer than the old branch", async () => {
     const { follower, simulated } = await following(60);
     await follower.advance();
     simulated.reorg(3, { newBlocks: 3 });
@@ -293,7 +290,7 @@ describe("the follower of new blocks, after a reorg,", () => {
     expect(follower.window.hashAt(58)).toBeNull();
   });
 
-  it("reports a gap instead of an incomplete list of blocks if the reorg is deeper than its window", async () => {
+  it("reports a gap if the reorg is deeper than the window of blocks", async () => {
     const { follower, simulated, telemetry } = await following(400);
     await follower.advance();
     const subscription = follower.subscribe();
@@ -306,7 +303,7 @@ describe("the follower of new blocks, after a reorg,", () => {
     expect(telemetry.of("chain.gap").length).toBe(1);
   });
 
-  it("reports a gap if the node cannot return the new branch's blocks", async () => {
+  it("reports a gap if the endpoint lacks blocks of the new branch", async () => {
     const { follower, simulated } = await following(60, { blockByHash: async () => null });
     await follower.advance();
     const subscription = follower.subscribe();
@@ -319,7 +316,7 @@ describe("the follower of new blocks, after a reorg,", () => {
 
 describe("the follower of new blocks, with a faulty endpoint,", () => {
   // protects [Chains that differ] src/application/chain/head-follower.ts, src/application/stages/6-finality/finality.ts
-  it("keeps its blocks if the endpoint falls behind, whether to a block in the window or below it", async () => {
+  it("keeps its blocks if the endpoint falls behind", async () => {
     const { follower, simulated, faults } = await following(200);
     await follower.advance();
     for (const height of [199, 150, 5]) {
@@ -329,7 +326,7 @@ describe("the follower of new blocks, with a faulty endpoint,", () => {
     }
   });
 
-  it("changes nothing while the endpoint does not respond, and continues with its next response", async () => {
+  it("changes nothing while the endpoint does not respond", async () => {
     const { follower, simulated, faults } = await following(20);
     await follower.advance();
     const subscription = follower.subscribe();
@@ -343,7 +340,7 @@ describe("the follower of new blocks, with a faulty endpoint,", () => {
     expect(numbers(subscription.drain().items[0]?.added ?? [])).toEqual([21, 22, 23]);
   });
 
-  it("reads again if the chain moves during a read, and uses no inconsistent blocks", async () => {
+  it("reads again if the chain changes during a read", async () => {
     const bench = await following(20);
     let torn = 1;
     const blocksByNumber = async (asked: readonly number[]): Promise<readonly (Block | null)[]> => {
@@ -365,7 +362,7 @@ describe("the follower of new blocks, with a faulty endpoint,", () => {
 });
 
 describe("subscribers of the follower of new blocks", () => {
-  it("have separate buffers: a slow one loses the oldest blocks and is notified, a fast one is not affected", async () => {
+  it("do not affect each other if a subscriber is slow", async () => {
     const bench = createChainBench({ settings: { blockQueueLength: 3 } });
     bench.simulated.mine(10);
     const { follower } = bench.context;

@@ -53,7 +53,7 @@ function expectCanonical(bench: ChainBench, stream: Stream, first: number): void
 }
 
 describe("the stream of stable blocks", () => {
-  it("reads page by page if it begins far back, and resumes after an outage of the chain where it stopped", async () => {
+  it("reads page by page if it begins far back", async () => {
     const bench = await at(3_000);
     const asked: number[] = [];
     const blocksByNumber = bench.chain.blocksByNumber.bind(bench.chain);
@@ -121,7 +121,7 @@ describe("the stream of stable blocks", () => {
 });
 
 describe("the stream of stable blocks, reading missed blocks,", () => {
-  it("waits while the chain is unavailable, and loses no block", async () => {
+  it("loses no block while the chain is unavailable", async () => {
     const bench = await at(20);
     bench.faults.inject({ kind: "unavailable" });
     const stream = follow(bench, { depth: 1, from: 15 });
@@ -135,7 +135,7 @@ describe("the stream of stable blocks, reading missed blocks,", () => {
     expect(heights(stream).at(-1)).toBe(20);
   });
 
-  it("yields no height twice if the follower of new blocks is still on the old branch", async () => {
+  it("yields no height twice during a reorg", async () => {
     const bench = await at(20);
     bench.simulated.reorg(2);
     const stream = follow(bench, { depth: 1, from: 15 });
@@ -161,7 +161,7 @@ describe("the stream of stable blocks, reading missed blocks,", () => {
     expect(heights(stream).at(-1)).toBe(19);
   });
 
-  it("continues, after a gap in the reported blocks, at the height where it stopped", async () => {
+  it("continues at the right height after a gap", async () => {
     const bench = await at(20, { settings: { blockQueueLength: 1 } });
     const stream = follow(bench, { depth: 3 });
     await bench.clock.advance(0);
@@ -174,7 +174,7 @@ describe("the stream of stable blocks, reading missed blocks,", () => {
     expect(heights(stream).at(-1)).toBe(27);
   });
 
-  it("ends with the error if the read fails for a reason other than an unavailable chain", async () => {
+  it("ends with an error if a read fails although the chain is available", async () => {
     const bench = await at(20);
     const broken = { blocksByNumber: () => Promise.reject(new TypeError("a mistake of ours")) };
     const stream = follow(
@@ -186,7 +186,7 @@ describe("the stream of stable blocks, reading missed blocks,", () => {
   });
 });
 
-it("the stream of stable blocks raises an alert if a reorg replaces stable blocks, and yields no height twice", async () => {
+it("the stream of stable blocks raises an alert if a reorg replaces stable blocks", async () => {
   const bench = await at(20);
   const stream = follow(bench, { depth: 1, from: 18 });
   await bench.clock.advance(0);

@@ -32,7 +32,7 @@ describe.each(Object.entries(DOUBTS))("a forwarded request that %s", (_, leaveIn
   it.each([...aboutTheNode, "UNKNOWN_SIGNER", "UNKNOWN_CHAIN", "NOT_LEADER"] as const)(
     // protects [Operators] src/application/cluster/route.ts
     // protects [Attacks] src/application/cluster/route.ts
-    "keeps an unknown outcome if a second node refuses it with %s, because the first may have accepted it",
+    "keeps an unknown outcome if a second node refuses the request with %s",
     (code) => {
       const delivery = deliveryTo("first");
       leaveInDoubt(delivery);
@@ -42,7 +42,7 @@ describe.each(Object.entries(DOUBTS))("a forwarded request that %s", (_, leaveIn
   );
 
   it.each(["SUBMISSION_REJECTED", "CONFLICT", "REQUEST_ID_REUSED"] as const)(
-    "is refused if the next owner refuses it with %s, because the next owner has read everything that the first node stored",
+    "is refused if the lane's next owner refuses the request with %s",
     (code) => {
       const delivery = deliveryTo("first");
       leaveInDoubt(delivery);

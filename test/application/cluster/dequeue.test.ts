@@ -55,7 +55,7 @@ it("the owner dequeues all pending requests for its lanes in one pass, in batche
 });
 
 // protects [Replicas that embed the library] src/application/cluster/owner-actions.ts
-it("the owner puts back a request if its lane was lost, and does not dequeue it again in the same pass", async () => {
+it("the owner puts a request back into the queue if the lane was lost", async () => {
   const { asked, putBack, look } = bench([aRequest(1)], () => notLeader("lost"));
   await look();
   expect(asked).toEqual([1, 0]);
@@ -63,7 +63,7 @@ it("the owner puts back a request if its lane was lost, and does not dequeue it 
 });
 
 // protects [Replicas that embed the library] src/application/cluster/owner-actions.ts, src/application/stages/1-create/asked-create.ts
-it("the owner marks each dequeued request as new or as already begun, and checks which work exists for those already begun", async () => {
+it("the owner marks each dequeued request as new or as already begun", async () => {
   const { received, look } = bench([aRequest(1), aRequest(2, true)]);
   await look();
   expect(received).toMatchObject([

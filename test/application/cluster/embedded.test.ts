@@ -9,8 +9,8 @@ afterEach(() => world.close());
 
 const lanesOf = ({ node }: WorldNode): number => node.gauges().lanesHeld;
 
-describe("an embedded node (without a URL) beside a node with a URL", () => {
-  it("owns no lane of signers whose keys both nodes have, and forwards its creates to the other node", async () => {
+describe("an embedded node beside a node with a URL", () => {
+  it("owns no lane whose signer key is also on the other node", async () => {
     world = new World();
     const embedded = await world.startNode({ embedded: true });
     const reachable = await world.startNode();
@@ -24,7 +24,7 @@ describe("an embedded node (without a URL) beside a node with a URL", () => {
     checkInvariants(world);
   });
 
-  it("takes over the lanes when the node with a URL dies, and releases them when such a node starts again", async () => {
+  it("takes over the lanes when the other node dies", async () => {
     world = new World();
     const embedded = await world.startNode({ embedded: true });
     const first = await world.startNode();
@@ -40,7 +40,7 @@ describe("an embedded node (without a URL) beside a node with a URL", () => {
   });
 
   it.each(["worker-queue", "basic"] as const)(
-    "owns the lane of a signer whose key only it has, and processes creates sent to the other node (%s)",
+    "owns the lane of a signer whose key only the embedded node has (%s)",
     async (mode) => {
       world = new World({ node: { mode }, hints: true });
       const embedded = await world.startNode({ embedded: true, signers: SIGNERS.slice(0, 1) });
@@ -59,9 +59,9 @@ describe("an embedded node (without a URL) beside a node with a URL", () => {
   );
 });
 
-describe("embedded nodes (without a URL) that are alone", () => {
+describe("embedded nodes without other nodes", () => {
   // protects [Replicas that embed the library] src/application/cluster/route.ts, src/application/cluster/pending-requests.ts
-  it("share the lanes, and each accepts creates for all of them", async () => {
+  it("share the lanes", async () => {
     world = new World();
     const nodes = [await world.startNode({ embedded: true }), await world.startNode({ embedded: true })];
     await world.until(() => nodes.every((node) => lanesOf(node) > 0) && held(nodes) === SIGNERS.length, 30_000);
@@ -76,7 +76,7 @@ describe("embedded nodes (without a URL) that are alone", () => {
     checkInvariants(world);
   });
 
-  it("take over each other's lanes: when the lease expires after a crash, and at once after a close", async () => {
+  it("take over each other's lanes", async () => {
     world = new World();
     const [first, second] = [await world.startNode({ embedded: true }), await world.startNode({ embedded: true })];
     await world.until(() => held([first, second]) === SIGNERS.length, 30_000);

@@ -20,7 +20,7 @@ async function beatAfter(ms: number): Promise<void> {
 }
 
 describe("the detector of process pauses", () => {
-  it("reports no pause before the first heartbeat, after the last one, or while heartbeats are on time", async () => {
+  it("reports no pause while heartbeats are on time", async () => {
     await clock.advance(10_000);
     expect(wakefulness.pausedMs()).toBe(0);
     wakefulness.beat();
@@ -39,7 +39,7 @@ describe("the detector of process pauses", () => {
     expect(wakefulness.pausedMs()).toBe(3_500);
   });
 
-  it("reports the longest pause for a few seconds, and then forgets it", async () => {
+  it("reports the longest pause for a few seconds", async () => {
     wakefulness.beat();
     await beatAfter(EVERY_MS + 3_500);
     await beatAfter(EVERY_MS + 300);
@@ -49,7 +49,7 @@ describe("the detector of process pauses", () => {
   });
 });
 
-describe("the error for a create that got no database response in time", () => {
+describe("the error for a create without a database response", () => {
   const silent = new DatabaseSilent("nothing was accepted", new Error("timeout"));
 
   async function answerTo(refusal: FencepostError): Promise<readonly [string, unknown]> {
@@ -63,7 +63,7 @@ describe("the error for a create that got no database response in time", () => {
     return [(alone as FencepostError).message, (alone as FencepostError).extras];
   }
 
-  it("says that the database does not answer, if this process was not paused", async () => {
+  it("names the database as the cause if this process was not paused", async () => {
     wakefulness.beat();
     expect(await answerTo(silent)).toEqual([
       "the database does not answer; nothing was accepted",
@@ -73,7 +73,7 @@ describe("the error for a create that got no database response in time", () => {
   });
 
   // protects [Short of time] src/application/loops/reception.ts
-  it("says for how long this node got no CPU time, if this process was paused", async () => {
+  it("names the duration of the pause if this process was paused", async () => {
     wakefulness.beat();
     await beatAfter(EVERY_MS + 3_480);
     expect(await answerTo(silent)).toEqual([

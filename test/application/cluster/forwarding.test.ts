@@ -49,7 +49,7 @@ async function timed(create: Promise<unknown>): Promise<{ readonly answer: unkno
 }
 
 describe("concurrent creates forwarded to the same node", () => {
-  it("are retried for each lane separately, so that one hanging lane does not make the outcome on other lanes unknown", async () => {
+  it("are retried for each lane separately", async () => {
     world = new World({ signers: TWENTY, settings: { nonceStateTimeoutMs: 0 } });
     const nodes = await startNodes(2);
     const [asked, other] = nodes as [WorldNode, WorldNode];
@@ -89,7 +89,7 @@ describe("concurrent creates forwarded to the same node", () => {
     expect(await asked.node.api.reservation(reservation.reservationId)).toMatchObject({ owner: "wallet" });
   });
 
-  it("are sent in one request even if they come from many callers, and each caller gets its own result", async () => {
+  it("are sent in one request even if they come from many callers", async () => {
     world = new World({ signers: TWENTY });
     const nodes = await startNodes(2);
     const [asked, other] = nodes as [WorldNode, WorldNode];
@@ -113,7 +113,7 @@ describe("concurrent creates forwarded to the same node", () => {
 });
 
 describe("a create at a node that no longer owns the lane", () => {
-  it("is accepted by the other node if the first one is shutting down and has released the lane", async () => {
+  it("is accepted by another node if the first node is shutting down", async () => {
     world = new World();
     const nodes = await startNodes(2);
     const leaving = ownerOf(nodes, SIGNER);
@@ -136,7 +136,7 @@ describe("a create at a node that no longer owns the lane", () => {
     checkInvariants(world);
   });
 
-  it("gets NOT_LEADER without an owner URL, and stores nothing, if the node's lease expired", async () => {
+  it("gets NOT_LEADER without an owner URL if the node's lease expired", async () => {
     world = new World();
     const nodes = await startNodes(2);
     const cut = ownerOf(nodes, SIGNER);
@@ -147,7 +147,7 @@ describe("a create at a node that no longer owns the lane", () => {
     expect(world.rows()).toEqual([]);
   });
 
-  it("is forwarded and stored once if the node was fenced while the create was queued", async () => {
+  it("is stored once if the node was fenced while the create was queued", async () => {
     world = new World();
     const nodes = await startNodes(3);
     const fenced = ownerOf(nodes, SIGNER);
@@ -180,7 +180,7 @@ async function untilTakenFrom(paused: WorldNode, nodes: readonly WorldNode[]): P
 }
 
 describe("a create queued on a node that was paused past its lease", () => {
-  it("is forwarded to the new owner after any delay, because its caller still waits", async () => {
+  it("is forwarded to the new owner after any delay", async () => {
     world = new World();
     const prepared = deferred();
     const resumed = deferred();
@@ -205,7 +205,7 @@ describe("a create queued on a node that was paused past its lease", () => {
     checkInvariants(world);
   });
 
-  it("is forwarded even if its write had begun and the write's connection was closed", async () => {
+  it("is forwarded even if the write had already begun", async () => {
     world = new World();
     const nodes = await startNodes(2);
     const paused = ownerOf(nodes, SIGNER);
@@ -230,7 +230,7 @@ describe("a create queued on a node that was paused past its lease", () => {
 });
 
 describe("a forwarded create that gets no response", () => {
-  it("is retried once; its caller then gets an unknown outcome with the transaction id, in time", async () => {
+  it("is retried once before the caller gets an unknown outcome", async () => {
     world = new World();
     const nodes = await startNodes(2);
     const owner = ownerOf(nodes, SIGNER);
@@ -245,7 +245,7 @@ describe("a forwarded create that gets no response", () => {
     ]);
   });
 
-  it("is sent once to the next owner if the node is dead, without waiting for the dead node again", async () => {
+  it("is sent once to the next owner if the first node is dead", async () => {
     world = new World();
     const nodes = await startNodes(2);
     const dying = ownerOf(nodes, SIGNER);
@@ -263,7 +263,7 @@ describe("a forwarded create that gets no response", () => {
 });
 
 describe("a live owner that this node cannot reach", () => {
-  it("is named by its URL in the error, for an operator to check", async () => {
+  it("is named by its URL in the error", async () => {
     world = new World();
     const nodes = await startNodes(2);
     const owner = ownerOf(nodes, SIGNER);
@@ -276,7 +276,7 @@ describe("a live owner that this node cannot reach", () => {
 });
 
 describe("a signer whose key only one node holds", () => {
-  it("stays known if that node cannot reach the chain, because the node still accepts creates that need no chain", async () => {
+  it("stays known if that node cannot reach the chain", async () => {
     world = new World();
     const holder = await world.startNode({ signers: SIGNERS.slice(0, 1) });
     const other = await world.startNode({ signers: SIGNERS.slice(1, 2) });
@@ -288,7 +288,7 @@ describe("a signer whose key only one node holds", () => {
     expect(answer).toMatchObject({ code: "UNKNOWN_SIGNER" });
   });
 
-  it("is reported as UNAVAILABLE, never as UNKNOWN_SIGNER, while that node is shutting down", async () => {
+  it("is reported as UNAVAILABLE while that node is shutting down", async () => {
     world = new World();
     const holder = await world.startNode({ signers: SIGNERS.slice(0, 1) });
     const other = await world.startNode({ signers: SIGNERS.slice(1, 2) });

@@ -17,7 +17,7 @@ let world: World;
 afterEach(() => world.close());
 
 describe("hand-over of lanes", () => {
-  it("leaves no lane without an owner if the release gets no database response, and is repeated later", async () => {
+  it("leaves no lane without an owner if the release gets no database response", async () => {
     world = new World({ signers: TWENTY });
     const first = await world.startNode();
     await world.settle(Promise.all(TWENTY.map((signer) => first.node.api.create(transfer({ signer })))));

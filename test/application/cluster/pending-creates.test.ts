@@ -61,7 +61,7 @@ const nonces = ({ creates }: { readonly creates: readonly ForwardedCreate[] }) =
   creates.map((each) => each.request.nonce);
 
 describe("creates enqueued for a lane's owner", () => {
-  it("are stored with the transaction id, the API key's name and the request of each", async () => {
+  it("are stored with transaction id, API key name and request", async () => {
     const { rows, enqueue } = bench();
     const results = enqueue(some(2), true);
     await turns();
@@ -74,7 +74,7 @@ describe("creates enqueued for a lane's owner", () => {
   });
 
   // protects [Replicas that embed the library] src/application/cluster/route.ts, src/application/cluster/pending-creates.ts
-  it("share a row if they arrive while another row is being written, and each call gets its own results", async () => {
+  it("share a database row if they arrive while another row is being written", async () => {
     const { rows, enqueue } = bench();
     const all = some(5).map((each) => enqueue([each], true));
     await turns();
@@ -106,7 +106,7 @@ describe("creates enqueued for a lane's owner", () => {
   });
 
   // protects [Replicas that embed the library] src/application/cluster/route.ts, src/application/cluster/pending-creates.ts
-  it("are enqueued row by row, each after the previous row's result, if one call exceeds a row's capacity", async () => {
+  it("are enqueued row by row if one call exceeds a row's capacity", async () => {
     const { rows, enqueue } = bench();
     const results = enqueue(some(450), true);
     for (const [at, size] of [200, 200, 50].entries()) {
@@ -136,7 +136,7 @@ describe("creates enqueued for a lane's owner", () => {
   });
 
   // protects [Replicas that embed the library] src/application/cluster/pending-creates.ts, src/application/cluster/pending-requests.ts, src/adapters/postgres/statements/left-request.ts
-  it("are split into rows of at most one MiB; only a create that alone exceeds this size is refused", async () => {
+  it("are split into database rows of at most one MiB", async () => {
     const { rows, enqueue } = bench();
     const creates = [aCreate(0, 600 * KIB), aCreate(1, 1100 * KIB), aCreate(2, 600 * KIB)];
     const results = enqueue(creates, true);
@@ -149,7 +149,7 @@ describe("creates enqueued for a lane's owner", () => {
   });
 
   // protects [Replicas that embed the library] src/application/cluster/pending-creates.ts, src/application/cluster/pending-requests.ts, src/adapters/postgres/statements/left-request.ts
-  it("are refused with QUEUE_FULL beyond the queue's limit, until earlier ones have finished", async () => {
+  it("are refused with QUEUE_FULL beyond the queue's limit", async () => {
     const { rows, enqueue } = bench(3);
     const results = enqueue(some(5), true);
     await turns();
@@ -178,7 +178,7 @@ describe("creates enqueued for a lane's owner", () => {
     ["a nonce that is none", { results: [{ ...madeOf(aCreate(0)), nonce: -1 }] }],
     ["a code of a newer version", { results: [{ code: "TOO_NEW", detail: "no" }] }],
     // protects [Replicas that embed the library] src/application/cluster/pending-requests.ts, src/ports/peers.ts
-  ])("have an unknown outcome, with their ids, if the owner's response has %s", async (_, answer) => {
+  ])("have an unknown outcome if the owner's response has %s", async (_, answer) => {
     const { rows, enqueue } = bench();
     const results = enqueue(some(1), true);
     await turns();
@@ -186,7 +186,7 @@ describe("creates enqueued for a lane's owner", () => {
     expect(await results).toMatchObject([{ code: "UNAVAILABLE", extras: { outcome: "unknown", txId: uuid(0) } }]);
   });
 
-  it("may be accepted without an owner's response, unless a create in the same row names its nonce or a pool", async () => {
+  it("may be accepted without a response from the owner", async () => {
     const { rows, enqueue } = bench();
     void enqueue(some(2), true, {});
     await turns();

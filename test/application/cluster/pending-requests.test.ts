@@ -40,7 +40,7 @@ function bench(answerOf: (request: LeftRequest) => string | null, isBegun = true
 describe("a request enqueued for a lane's owner", () => {
   it.each(["", "not JSON", "null", "7"])(
     // protects [Replicas that embed the library] src/application/cluster/pending-requests.ts, src/ports/peers.ts
-    "has an unknown outcome if the response is '%s', and delays no other request",
+    "has an unknown outcome if the response is '%s'",
     async (said) => {
       const { clock, ask } = bench(({ action }) => (action === "odd" ? said : JSON.stringify({ answer: action })));
       const both = Promise.all([ask("odd"), ask("usual")]);
@@ -49,7 +49,7 @@ describe("a request enqueued for a lane's owner", () => {
     },
   );
 
-  it("is refused with UNAVAILABLE if the owner, of a newer version, returned an unknown error code", async () => {
+  it("is refused with UNAVAILABLE if the owner returned an unknown error code", async () => {
     const { clock, ask } = bench(() => JSON.stringify({ problem: { code: "TOO_NEW", detail: "no" } }));
     const asked = ask("order");
     await clock.advance(1_000);
@@ -57,7 +57,7 @@ describe("a request enqueued for a lane's owner", () => {
   });
 
   // protects [Replicas that embed the library] src/application/cluster/pending-creates.ts, src/application/cluster/pending-requests.ts, src/adapters/postgres/statements/left-request.ts
-  it("is refused with QUEUE_FULL while 64 MiB of requests for any lanes are waiting in the process", async () => {
+  it("is refused with QUEUE_FULL while 64 MiB of requests are waiting", async () => {
     const { clock, left, ask } = bench(() => null);
     const waiting = Array.from({ length: 63 }, () => ask("large", "x".repeat(MIB)));
     expect(await ask("too much", "x".repeat(MIB))).toMatchObject({ code: "QUEUE_FULL" });
@@ -69,7 +69,7 @@ describe("a request enqueued for a lane's owner", () => {
     expect([...left.values()].map(({ action }) => action).slice(-2)).toEqual(["small", "again"]);
   });
 
-  it("survives a short database outage, and has an unknown outcome after a long one", async () => {
+  it("survives a short database outage", async () => {
     const { clock, store, ask } = bench(() => JSON.stringify({ answer: "done" }));
     const { leftStanding } = store;
     store.leftStanding = () => Promise.reject(new StoreUnavailable("away"));
@@ -114,7 +114,7 @@ describe("a request enqueued for a lane's owner", () => {
     expect(written).toEqual([50, 30]);
   });
 
-  it("has its result read at once when a hint reports that the owner has responded", async () => {
+  it("has its result read at once when a hint reports the owner's response", async () => {
     let answer: string | null = null;
     const { clock, road, ask } = bench(() => answer);
     let isAnswered = false;
@@ -128,7 +128,7 @@ describe("a request enqueued for a lane's owner", () => {
     expect(isAnswered).toBe(true);
   });
 
-  it("is accepted, without nonces, if it contains only creates and no owner begins to process it", async () => {
+  it("is accepted without an owner if it contains only creates", async () => {
     const { clock, left, road, accepted } = bench(() => null, false);
     const lane = aLane();
     const accepts = [anIntent(lane, { requestId: "one" }), anIntent(lane)];

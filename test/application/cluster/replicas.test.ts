@@ -23,7 +23,7 @@ const asIntent = ({ gas: _, gasCost: __, ...intent }: ReturnType<typeof anIntent
 const intakeRows = () => [...world.database.state.intake.values()].filter(({ aliasOf }) => aliasOf === null);
 
 describe("a create at a replica that does not own the lane", () => {
-  it("resolves with its nonce once the owner has processed it, and is sent to the chain", async () => {
+  it("resolves with a nonce once the owner has processed the create", async () => {
     const { other, signer } = await pair({ hints: true });
     const startedMs = world.clock.monotonicMs();
     const created = await world.settle(send(other, transfer({ signer, requestId: "one" })));
@@ -35,7 +35,7 @@ describe("a create at a replica that does not own the lane", () => {
     checkInvariants(world);
   });
 
-  it("works without hints, and nonces follow the order of the calls", async () => {
+  it("works without hints", async () => {
     const { other, signer } = await pair();
     const sent = Array.from({ length: 60 }, () => send(other, transfer({ signer })));
     const created = await world.settle(Promise.all(sent));
@@ -44,7 +44,7 @@ describe("a create at a replica that does not own the lane", () => {
     checkInvariants(world);
   });
 
-  it("makes one transaction if the same request id is sent to owner and replica at the same time", async () => {
+  it("makes one transaction if the owner gets the same request id", async () => {
     const { owner, other, signer } = await pair();
     const requests = Array.from({ length: 20 }, (_, index) => transfer({ signer, requestId: `both-${index}` }));
     const answers = await world.settle(
@@ -60,7 +60,7 @@ describe("a create at a replica that does not own the lane", () => {
   });
 
   // protects [Times and holds] src/domain/ledger/settle-intake.ts
-  it("is refused with the owner's error, and stores nothing, if its validUntil has passed", async () => {
+  it("is refused with the owner's error if its validUntil has passed", async () => {
     const { owner, other, signer } = await pair();
     const validUntil = new Date(world.clock.now().getTime() - 1).toISOString();
     const late = transfer({ signer, requestId: "late", validUntil });
@@ -77,7 +77,7 @@ describe("a create at a replica that does not own the lane", () => {
   });
 
   // protects [Times and holds] src/domain/ledger/settle-intake.ts
-  it("returns the existing transaction if it is repeated after its validUntil", async () => {
+  it("returns the existing transaction if repeated after validUntil", async () => {
     const { owner, other, signer } = await pair();
     const validUntil = new Date(world.clock.now().getTime() + 60_000).toISOString();
     const request = transfer({ signer, requestId: "once", validUntil });
@@ -87,7 +87,7 @@ describe("a create at a replica that does not own the lane", () => {
     expect(await world.settle(send(other, request))).toMatchObject({ outcome: "existing", txId });
   });
 
-  it("is refused with REQUEST_ID_REUSED at replica and owner if another payload already used its request id", async () => {
+  it("is refused with REQUEST_ID_REUSED if another payload used the request id", async () => {
     const { owner, other, signer } = await pair();
     const first = await world.settle(send(owner, transfer({ signer, requestId: "taken" })));
     const payload = { to: TO, value: "5", gas: 21_000, gasPrice: "2000000000" };
@@ -109,7 +109,7 @@ describe("a create at a replica that does not own the lane", () => {
 
 describe("a replica that does not own a lane", () => {
   // protects [Replicas that embed the library] src/application/cluster/route.ts
-  it("does not try to acquire the lane at each create, because that would delay the owner's commits", async () => {
+  it("does not try to acquire the lane at each create", async () => {
     const { other, signer } = await pair({ hints: true });
     const { acquireLane } = other.store;
     let tries = 0;
@@ -125,7 +125,7 @@ describe("a replica that does not own a lane", () => {
 
 describe("a create that must be refused, sent to a replica,", () => {
   // protects [Replicas that embed the library] src/domain/ledger/settle-intake.ts, src/adapters/postgres/statements/left-intent.ts
-  it("is refused with the owner's error, stores nothing, and leaves its request id free", async () => {
+  it("is refused with the owner's error", async () => {
     const { owner, other, signer } = await pair();
     const doomed = `0x${"dd".repeat(20)}` as const;
     world.chain.revertCallsTo(doomed, "0x");
@@ -143,7 +143,7 @@ describe("a create that must be refused, sent to a replica,", () => {
     checkInvariants(world);
   });
 
-  it("is refused at once if it depends on pending transactions, and does not delay the next create", async () => {
+  it("is refused at once if it depends on pending transactions", async () => {
     const { other, signer } = await pair();
     world.holdBlocks();
     await world.settle(send(other, transfer({ signer })));
@@ -160,7 +160,7 @@ describe("a create that must be refused, sent to a replica,", () => {
   it.each([
     ["a field that is not there", { payload: { to: TO, vlaue: 1 } }, "INVALID_REQUEST"],
     ["a signer that no node has", { signer: `0x${"c".repeat(40)}` }, "UNKNOWN_SIGNER"],
-  ])("is refused by the replica itself, without a request to the owner, if it has %s", async (_, wrong, code) => {
+  ])("is refused by the replica itself if it has %s", async (_, wrong, code) => {
     const { other, signer } = await pair();
     expect(await world.refusal(send(other, transfer({ signer, ...wrong })))).toMatchObject({ code });
     expect(world.database.state.lastIntakeId).toBe(0);
@@ -169,7 +169,7 @@ describe("a create that must be refused, sent to a replica,", () => {
 
 describe("a create whose owner does not process it in time", () => {
   // protects [Replicas that embed the library] src/application/cluster/pending-requests.ts, src/adapters/postgres/statements/left-request.ts
-  it("is accepted as CREATED without a nonce, and the next owner sends it", async () => {
+  it("is accepted as CREATED without a nonce", async () => {
     const { owner, other, signer } = await pair();
     owner.store.pause();
     const startedMs = world.clock.monotonicMs();
@@ -185,7 +185,7 @@ describe("a create whose owner does not process it in time", () => {
   });
 
   // protects [Replicas that embed the library] src/domain/ledger/settle-intake.ts
-  it("is FAILED_FINAL in the feed if the owner later finds that it reverts", async () => {
+  it("is FAILED_FINAL in the feed if the transaction would revert", async () => {
     const { owner, other, signer } = await pair();
     const doomed = `0x${"dd".repeat(20)}` as const;
     world.chain.revertCallsTo(doomed, "0x");
@@ -198,7 +198,7 @@ describe("a create whose owner does not process it in time", () => {
     expect(world.database.state.completions).toMatchObject([{ txId: created.txId, state: "FAILED_FINAL" }]);
   });
 
-  it("is processed by the replica that received it if the owner crashed", async () => {
+  it("is processed by the receiving replica if the owner crashed", async () => {
     const { owner, other, signer } = await pair({ sessionLocks: true });
     world.crash(owner);
     expect(await world.settle(send(other, transfer({ signer })))).toMatchObject({ nonce: 0 });
@@ -206,7 +206,7 @@ describe("a create whose owner does not process it in time", () => {
     checkInvariants(world);
   });
 
-  it("is either accepted or refused, never both, if the owner dequeues it at the last moment", async () => {
+  it("is never both accepted and refused", async () => {
     const { owner, other, signer } = await pair();
     const doomed = `0x${"dd".repeat(20)}` as const;
     world.chain.revertCallsTo(doomed, "0x");
@@ -226,7 +226,7 @@ describe("a create whose owner does not process it in time", () => {
   });
 });
 
-describe("two replicas that accept one request id for an unresponsive owner", () => {
+describe("two replicas that accept the same request id", () => {
   async function bothAccepted() {
     const { owner, other, signer } = await pair();
     const third = await world.startNode({ embedded: true });
@@ -244,7 +244,7 @@ describe("two replicas that accept one request id for an unresponsive owner", ()
   }
 
   // protects [Replicas that embed the library] src/adapters/postgres/stores/queries.ts
-  it("return two transaction ids, which both identify the same single transaction", async () => {
+  it("return two transaction ids for the same transaction", async () => {
     const { owner, other, third, ids } = await bothAccepted();
     world.holdBlocks();
     owner.store.resume();
@@ -297,7 +297,7 @@ describe("intake rows left by a node of the previous release", () => {
   });
 
   // protects [Replicas that embed the library] src/application/detours/intake.ts
-  it("become one transaction, with the id that a caller has already received, if they share a request id", async () => {
+  it("become one transaction if they share a request id", async () => {
     const { owner, signer } = await pair();
     owner.store.pause();
     const unnotified = intentOf(signer, { requestId: "told" });
@@ -313,7 +313,7 @@ describe("intake rows left by a node of the previous release", () => {
 
 describe("a write to the table of pending requests", () => {
   // protects [Replicas that embed the library] src/application/stages/1-create/answer-existing.ts
-  it("has an unknown outcome, reported with the transaction id, if it gets no response", async () => {
+  it("has an unknown outcome if the write gets no response", async () => {
     const { other, signer } = await pair();
     other.store.failNextLeave("unknown-committed");
     const request = transfer({ signer, requestId: "unheard" });
@@ -325,7 +325,7 @@ describe("a write to the table of pending requests", () => {
     expect(world.rows()).toHaveLength(1);
   });
 
-  it("is reported as not accepted if the database refused it, and stores nothing", async () => {
+  it("is reported as not accepted if the database refused the write", async () => {
     const { other, signer } = await pair();
     other.store.failNextLeave("unavailable");
     const refused = await world.refusal(send(other, transfer({ signer })));
@@ -337,7 +337,7 @@ describe("a write to the table of pending requests", () => {
 
 describe("a replica that closes while creates wait for their owner", () => {
   // protects [Replicas that embed the library] src/application/cluster/cluster.ts
-  it("returns them as accepted, and another node processes them", async () => {
+  it("returns these creates as accepted", async () => {
     const { owner, other, signer } = await pair();
     owner.store.pause();
     const sent = Array.from({ length: 3 }, () => send(other, transfer({ signer })));

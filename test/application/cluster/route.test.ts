@@ -46,12 +46,12 @@ async function askedWhileLeaving(hasKey: boolean): Promise<FencepostError> {
   return result as FencepostError;
 }
 
-describe("a node that is shutting down, for a signer whose key no other live node holds,", () => {
-  it("returns UNKNOWN_SIGNER if it does not have the key either", async () => {
+describe("a request to a node that is shutting down", () => {
+  it("gets UNKNOWN_SIGNER if no node has the key", async () => {
     expect(await askedWhileLeaving(false)).toMatchObject({ code: "UNKNOWN_SIGNER" });
   });
 
-  it("returns UNAVAILABLE if it has the key itself", async () => {
+  it("gets UNAVAILABLE if only this node has the key", async () => {
     expect(await askedWhileLeaving(true)).toMatchObject({ code: "UNAVAILABLE" });
   });
 });
@@ -98,7 +98,7 @@ describe("an embedded node, for a request to a lane of another owner,", () => {
     expect(await resultOf(result, "http://here"), "not by a node that can be asked itself").toBe(result);
   });
 
-  it("enqueues the request if the owner is embedded; a node with a URL does so too", async () => {
+  it("enqueues the request if the owner is also embedded", async () => {
     const result = new OutOfReach({ nodeId: "node-1" });
     expect(await resultOf(result)).toBe(ENQUEUED);
     expect(await resultOf(result, "http://here")).toBe(ENQUEUED);

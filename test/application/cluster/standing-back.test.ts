@@ -40,9 +40,9 @@ async function standingBackForLong(first: WorldNode, signer: (typeof SIGNERS)[nu
   await world.clock.advance(LEASE_MS + 1_000);
 }
 
-describe("a node that resumes after a pause in which its lease expired", () => {
+describe("a node whose lease expired during a pause", () => {
   // protects [Processes that end, and those that only seem to] src/domain/cluster/stand-back.ts, src/domain/cluster/placement.ts
-  it("leaves its lane, for one lease duration, to the node that took it over, and then gets it back", async () => {
+  it("leaves its lane to the new owner for one lease duration", async () => {
     const { first, signer } = await pair();
     await pause(first, "node-2", signer);
     const wokeMs = world.clock.monotonicMs();
@@ -55,7 +55,7 @@ describe("a node that resumes after a pause in which its lease expired", () => {
   });
 
   // protects [Processes that end, and those that only seem to] src/domain/cluster/stand-back.ts, src/domain/cluster/placement.ts
-  it("leaves its lane to the other node for twice as long after a second pause", async () => {
+  it("leaves its lane to the new owner for twice as long after a second pause", async () => {
     const { first, signer } = await pair();
     await pause(first, "node-2", signer);
     await world.until(() => world.ownerOf(signer) === "node-1", 30_000);
@@ -65,7 +65,7 @@ describe("a node that resumes after a pause in which its lease expired", () => {
     await world.until(() => world.ownerOf(signer) === "node-1", 10_000);
   });
 
-  it("accepts creates meanwhile, and forwards them to the owner", async () => {
+  it("forwards creates to the new owner", async () => {
     const { first, signer } = await pair();
     await pause(first, "node-2", signer);
     await world.clock.advance(1_000);
@@ -76,7 +76,7 @@ describe("a node that resumes after a pause in which its lease expired", () => {
   });
 
   // protects [Processes that end, and those that only seem to] src/application/cluster/cluster.ts
-  it("does not take its former lane when it receives a create while the lane is briefly unowned", async () => {
+  it("does not reclaim its former lane when a create arrives", async () => {
     const { first, second, signer } = await pair();
     await pause(first, "node-2", signer);
     await world.clock.advance(2_000);
@@ -95,7 +95,7 @@ describe("a node that resumes after a pause in which its lease expired", () => {
   });
 
   // protects [Processes that end, and those that only seem to] src/application/cluster/membership.ts, src/application/cluster/cluster.ts
-  it("claims lanes that are still unowned after one lease duration, because no other node claims them", async () => {
+  it("claims lanes that stay unowned for one lease duration", async () => {
     const { first, second, signer } = await pair();
     for (const _ of [1, 2]) {
       await pause(first, "node-2", signer);
@@ -121,7 +121,7 @@ describe("a node that resumes after a pause in which its lease expired", () => {
   });
 
   // protects [Processes that end, and those that only seem to] src/application/cluster/membership.ts, src/application/cluster/cluster.ts
-  it("claims no lane that becomes free while it leaves its former lane to others, even long after its own pause", async () => {
+  it("claims no other free lane while it leaves its former lane to others", async () => {
     const { first, second, signer } = await pair();
     await standingBackForLong(first, signer);
     const third = await world.startNode();
@@ -142,7 +142,7 @@ describe("a node that resumes after a pause in which its lease expired", () => {
   });
 
   // protects [Processes that end, and those that only seem to] src/application/cluster/membership.ts, src/application/cluster/cluster.ts
-  it("claims all lanes as the last live node, and hands them to the next node that joins", async () => {
+  it("claims all lanes if it becomes the last live node", async () => {
     const { first, second, signer } = await pair();
     await standingBackForLong(first, signer);
     await world.settle(second.node.close());
@@ -152,7 +152,7 @@ describe("a node that resumes after a pause in which its lease expired", () => {
   });
 
   // protects [Processes that end, and those that only seem to] src/application/cluster/membership.ts, src/application/cluster/cluster.ts
-  it("reads the leases at most six times until it owns its lane again, and not at all before or afterwards", async () => {
+  it("reads the leases at most six times until it owns its lane again", async () => {
     const { first, signer } = await pair();
     let looks = 0;
     const leases = first.store.leases.bind(first.store);
@@ -201,7 +201,7 @@ describe("a node that resumes after a pause in which its lease expired", () => {
     await world.until(() => SIGNERS.every((signer) => world.tokenOf(signer) === 2), 1_500);
   });
 
-  it("claims its lanes at once if the node that took them over leaves", async () => {
+  it("claims its lanes at once if the new owner leaves", async () => {
     const { first, second, signer } = await pair();
     await pause(first, "node-2", signer);
     await world.clock.advance(500);

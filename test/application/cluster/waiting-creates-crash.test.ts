@@ -44,7 +44,7 @@ const KINDS: readonly (readonly [string, Asking])[] = [
 
 describe.each(KINDS)("a create that %s, enqueued by a replica,", (_, request) => {
   // protects [Replicas that embed the library] src/application/cluster/owner-actions.ts, src/application/stages/1-create/asked-create.ts
-  it("is answered by the next owner, and stored once, if the owner dies between commit and response", async () => {
+  it("gets a response from the next owner if the first owner dies after the commit", async () => {
     const { other, owner, signer } = await pair({ sessionLocks: true });
     owner.store.answerRequest = HELD_UP;
     const asked = either(send(other, request(signer)));
@@ -57,7 +57,7 @@ describe.each(KINDS)("a create that %s, enqueued by a replica,", (_, request) =>
   });
 
   // protects [Replicas that embed the library] src/application/cluster/owner-actions.ts, src/application/stages/1-create/asked-create.ts
-  it("is found by its transaction id if it has no request id and the owner dies between commit and response", async () => {
+  it("is found by its transaction id if the owner dies after the commit", async () => {
     const { other, owner, signer } = await pair({ sessionLocks: true });
     owner.store.answerRequest = HELD_UP;
     const { requestId: _, ...unnamed } = request(signer);
@@ -69,7 +69,7 @@ describe.each(KINDS)("a create that %s, enqueued by a replica,", (_, request) =>
     expect(world.rows()).toHaveLength(1);
   });
 
-  it("is stored by the next owner if the first owner dies after beginning it and before storing anything", async () => {
+  it("is stored by the next owner if the first owner dies before the commit", async () => {
     const { other, owner, signer } = await pair({ sessionLocks: true });
     owner.store.commit = HELD_UP as never;
     const asked = either(send(other, request(signer)));
@@ -83,7 +83,7 @@ describe.each(KINDS)("a create that %s, enqueued by a replica,", (_, request) =>
   });
 
   // protects [Replicas that embed the library] src/application/cluster/pending-requests.ts, src/application/cluster/pending-creates.ts
-  it("is refused and never stored, if the owner does not begin it in time", async () => {
+  it("is never stored if the owner does not begin to process it in time", async () => {
     const { other, owner, signer } = await pair();
     owner.store.pause();
     const refused = await world.refusal(send(other, request(signer)));
@@ -96,7 +96,7 @@ describe.each(KINDS)("a create that %s, enqueued by a replica,", (_, request) =>
   });
 
   // protects [Replicas that embed the library] src/application/cluster/pending-requests.ts, src/application/cluster/pending-creates.ts
-  it("has an unknown outcome with its id, and a repeat finds it, if the owner does not respond in time", async () => {
+  it("has an unknown outcome if the owner does not respond in time", async () => {
     const { other, owner, signer } = await pair();
     owner.store.answerRequest = HELD_UP;
     const startedMs = world.clock.monotonicMs();
@@ -113,7 +113,7 @@ describe.each(KINDS)("a create that %s, enqueued by a replica,", (_, request) =>
   });
 
   // protects [Replicas that embed the library] src/application/cluster/pending-requests.ts, src/application/cluster/pending-creates.ts
-  it("is stored if reported as created, and never if refused, even if the owner dequeues it at the last moment", async () => {
+  it("is never stored after a refusal", async () => {
     const { other, owner, signer } = await pair();
     for (let late = 3_900; late <= 4_100; late += 20) {
       owner.store.pause();
@@ -130,7 +130,7 @@ describe.each(KINDS)("a create that %s, enqueued by a replica,", (_, request) =>
     checkInvariants(world);
   });
 
-  it("has an unknown outcome and is stored once, if the enqueue got no database response", async () => {
+  it("is stored once if the enqueue got no database response", async () => {
     const { other, signer } = await pair();
     other.store.failNextLeave("unknown-committed");
     const unknown = await world.refusal(send(other, request(signer)));
@@ -140,7 +140,7 @@ describe.each(KINDS)("a create that %s, enqueued by a replica,", (_, request) =>
     expect(world.rows()).toHaveLength(1);
   });
 
-  it("returns the transaction, or an unknown outcome with its id, if the owner's commit got no response", async () => {
+  it("is stored once if the owner's commit got no response", async () => {
     const { other, owner, signer } = await pair();
     owner.store.failNextCommit("unknown-committed");
     const result = await world.settle(either(send(other, request(signer))));
@@ -151,9 +151,9 @@ describe.each(KINDS)("a create that %s, enqueued by a replica,", (_, request) =>
   });
 });
 
-describe("a pool create that was enqueued for one lane and got no result", () => {
+describe("a pool create that got no result on one lane", () => {
   // protects [Replicas that embed the library] src/domain/ledger/allocate.ts
-  it("is not stored on that lane once its repeat was stored on another lane", async () => {
+  it("is not stored on that lane if its repeat was stored on another lane", async () => {
     const { other, owner, signer } = await pair();
     const { commit } = owner.store;
     const late: (() => void)[] = [];
@@ -179,29 +179,26 @@ describe("a pool create that was enqueued for one lane and got no result", () =>
 
 describe("a create enqueued for the lane's owner", () => {
   // protects [Replicas that embed the library] src/application/cluster/pending-creates.ts, src/application/stages/1-create/asked-create.ts
-  it.each(KINDS)(
-    "is checked by the owner against the policy of the API key that the replica received (the create %s)",
-    async (_, request) => {
-      const policies = policiesOf({
-        keys: { small: { maxValue: { perTransaction: "5" } }, large: { maxValue: { perDay: "50" } } },
-      });
-      const { other, owner, signer } = await pair({ policies });
-      const payload = { to: TO, value: "50", gas: 21_000, gasPrice: "2000000000" };
-      const dear = { ...request(signer), payload };
-      const direct = await world.refusal(send(owner, dear, "small"));
-      const through = await world.refusal(send(other, dear, "small"));
-      expect([through.code, through.message, through.extras]).toEqual([direct.code, direct.message, direct.extras]);
-      expect(through).toMatchObject({ code: "FORBIDDEN", extras: { rule: expect.any(String) } });
-      expect(world.rows()).toEqual([]);
-      await world.settle(send(other, dear, "large"));
-      expect(world.rows()).toMatchObject([{ owner: "large", nonce: 0 }]);
-      const anothers = await world.refusal(send(other, dear, "small"));
-      expect(anothers).toMatchObject({ code: "REQUEST_ID_REUSED" });
-      expect(anothers.extras.txId, "nothing is told of another key's").toBeUndefined();
-    },
-  );
+  it.each(KINDS)("is checked against the policy of the caller's API key (the create %s)", async (_, request) => {
+    const policies = policiesOf({
+      keys: { small: { maxValue: { perTransaction: "5" } }, large: { maxValue: { perDay: "50" } } },
+    });
+    const { other, owner, signer } = await pair({ policies });
+    const payload = { to: TO, value: "50", gas: 21_000, gasPrice: "2000000000" };
+    const dear = { ...request(signer), payload };
+    const direct = await world.refusal(send(owner, dear, "small"));
+    const through = await world.refusal(send(other, dear, "small"));
+    expect([through.code, through.message, through.extras]).toEqual([direct.code, direct.message, direct.extras]);
+    expect(through).toMatchObject({ code: "FORBIDDEN", extras: { rule: expect.any(String) } });
+    expect(world.rows()).toEqual([]);
+    await world.settle(send(other, dear, "large"));
+    expect(world.rows()).toMatchObject([{ owner: "large", nonce: 0 }]);
+    const anothers = await world.refusal(send(other, dear, "small"));
+    expect(anothers).toMatchObject({ code: "REQUEST_ID_REUSED" });
+    expect(anothers.extras.txId, "nothing is told of another key's").toBeUndefined();
+  });
 
-  it("awaits approval above the approval threshold, whichever node receives it, but is refused if it names a nonce", async () => {
+  it("awaits approval above the approval threshold", async () => {
     const policies = policiesOf({ keys: { shop: { requireApproval: { aboveValue: "5", expiresAfter: "1h" } } } });
     const { other, owner, signer } = await pair({ policies });
     const payload = { to: TO, value: "50", gas: 21_000, gasPrice: "2000000000" };
@@ -229,7 +226,7 @@ describe("a create enqueued for the lane's owner", () => {
   });
 
   // protects [Replicas that embed the library] src/application/cluster/pending-creates.ts, src/application/stages/1-create/asked-create.ts
-  it("is refused if it is dequeued after its validUntil, by the database's clock", async () => {
+  it("is refused if it is dequeued after its validUntil", async () => {
     const { other, owner, signer } = await pair();
     owner.store.pause();
     const validUntil = new Date(world.clock.now().getTime() + 2_000).toISOString();
@@ -242,7 +239,7 @@ describe("a create enqueued for the lane's owner", () => {
 
 describe("a lane's owner during a kill of its signers", () => {
   // protects [Replicas that embed the library] src/application/cluster/kill-switch.ts
-  it("allocates nonces for creates from replicas, and signs nothing until the kill ends", async () => {
+  it("signs nothing until the kill ends", async () => {
     const { other, owner, signer } = await pair({ hints: true });
     await world.settle(owner.node.api.kill({ signer: null, request: { reason: "stolen" }, actor: "operator:me" }));
     await world.until(() => [other, owner].every(({ node }) => node.kills.inForce === 1), 5_000);
@@ -259,7 +256,7 @@ describe("a lane's owner during a kill of its signers", () => {
 });
 
 describe("a transaction on hold, whose nonce its caller named,", () => {
-  it("keeps that nonce, and the next transaction gets the nonce after it", async () => {
+  it("keeps that nonce", async () => {
     const { other, owner, signer } = await pair();
     world.holdBlocks();
     const suspend = { action: "suspend", request: { reason: "wait" }, actor: "operator:me" } as const;
@@ -291,7 +288,7 @@ describe("a repeated request id", () => {
   });
 
   // protects [Replicas that embed the library] src/application/stages/1-create/answer-existing.ts
-  it("returns a transaction that has no nonce yet, and does not give it the nonce that the repeat names", async () => {
+  it("returns a transaction that has no nonce yet", async () => {
     const { other, owner, signer } = await pair();
     owner.store.pause();
     const { txId } = await world.settle(send(other, transfer({ signer, requestId: "mine" })));

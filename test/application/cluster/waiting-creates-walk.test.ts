@@ -110,7 +110,7 @@ const laneOf = ({ lane }: { readonly lane: { readonly signer: Address } }) => la
 describe("a random sequence of pool creates, named nonces, pauses and crashes", () => {
   it.each([1, 2, 3, 4, 5, 6])(
     // protects [Replicas that embed the library] src/application/cluster/pending-requests.ts, src/application/stages/1-create/asked-create.ts
-    "stores each accepted request once, as its response says, and no refused request (seed %i)",
+    "stores each accepted request once (seed %i)",
     async (seed) => {
       const { resultsById } = await walk(seed);
       await world.until(

@@ -29,9 +29,9 @@ const noncesOf = (signer: Address) =>
     .filter(({ lane }) => lane.signer === signer)
     .map(({ nonce }) => nonce);
 
-describe("a create with a named nonce, at a replica that does not own the lane,", () => {
+describe("a create with a named nonce, sent to a replica,", () => {
   // protects [Replicas that embed the library] src/application/cluster/pending-creates.ts, src/application/stages/1-create/asked-create.ts
-  it("gets that nonce, and is sent to the chain", async () => {
+  it("gets that nonce", async () => {
     const { other, signer } = await pair({ hints: true });
     const startedMs = world.clock.monotonicMs();
     const created = await world.settle(send(other, named(signer, 0, { requestId: "one" })));
@@ -47,7 +47,7 @@ describe("a create with a named nonce, at a replica that does not own the lane,"
     ["low", 0],
     ["high", 7],
     // protects [Replicas that embed the library] src/application/cluster/pending-creates.ts, src/application/stages/1-create/asked-create.ts
-  ])("is refused with the owner's error if the nonce is too %s, and consumes no nonce", async (_, nonce) => {
+  ])("is refused with the owner's error if the nonce is too %s", async (_, nonce) => {
     const { other, owner, signer } = await pair();
     await world.settle(send(owner, transfer({ signer })));
     const request = named(signer, nonce, { payload: { to: TO, value: "9", gas: 21_000, gasPrice: "2000000000" } });
@@ -59,7 +59,7 @@ describe("a create with a named nonce, at a replica that does not own the lane,"
     expect(noncesOf(signer)).toEqual([0]);
   });
 
-  it("succeeds only once if many concurrent creates name the same nonce", async () => {
+  it("succeeds only once if several creates name the same nonce", async () => {
     const { other, owner, signer } = await pair();
     const asked = Array.from({ length: 12 }, (_, index) => {
       const payload = { to: TO, value: String(index), gas: 21_000, gasPrice: "2000000000" };
@@ -73,7 +73,7 @@ describe("a create with a named nonce, at a replica that does not own the lane,"
     expect(noncesOf(signer)).toEqual([0]);
   });
 
-  it("is recognised as a repeat by its nonce and payload, at both nodes", async () => {
+  it("is recognised as a repeat by its nonce and payload", async () => {
     const { other, owner, signer } = await pair();
     const first = await world.settle(send(other, named(signer, 0)));
     for (const at of [other, owner]) {
@@ -83,7 +83,7 @@ describe("a create with a named nonce, at a replica that does not own the lane,"
   });
 
   // protects [Replicas that embed the library] src/application/cluster/route.ts, src/application/cluster/pending-creates.ts
-  it("gets its place in the order of the calls, even if they are not awaited", async () => {
+  it("is processed in the order of the calls", async () => {
     const { other, signer } = await pair();
     const sent: Promise<{ nonce: number | null }>[] = [];
     for (let nonce = 0; nonce < 30; nonce++) {
@@ -96,7 +96,7 @@ describe("a create with a named nonce, at a replica that does not own the lane,"
   });
 
   // protects [Replicas that embed the library] src/application/cluster/route.ts, src/application/cluster/pending-creates.ts
-  it("keeps its position in a batch with other creates", async () => {
+  it("keeps its position in a batch", async () => {
     const { other, signer } = await pair();
     const [elsewhere] = SIGNERS.filter((each) => each !== signer) as [Address];
     const batch = [
@@ -130,7 +130,7 @@ describe("a create for a pool whose lanes several replicas own", () => {
   });
 
   // protects [Replicas that embed the library] src/application/cluster/pending-creates.ts, src/application/stages/1-create/asked-create.ts
-  it("makes one transaction per request id, if sent to two replicas at once or repeated", async () => {
+  it("makes one transaction per request id", async () => {
     const { other, owner } = await pair();
     const ask = (index: number) =>
       Promise.all([other, owner, other].map((at) => send(at, toPool({ requestId: `p-${index}` }))));
@@ -147,7 +147,7 @@ describe("a create for a pool whose lanes several replicas own", () => {
     checkInvariants(world);
   });
 
-  it("stays with the signer of its sticky key, whichever replica owns that lane", async () => {
+  it("stays with the signer of its sticky key", async () => {
     const { other, owner } = await pair();
     const keys = Array.from({ length: 6 }, (_, index) => `customer-${index}`);
     for (const stickyKey of keys) {
@@ -159,7 +159,7 @@ describe("a create for a pool whose lanes several replicas own", () => {
     expect(new Set(world.rows().map(({ lane }) => lane.signer)).size).toBeGreaterThan(1);
   });
 
-  it("is refused with REQUEST_ID_REUSED if another payload already used its request id", async () => {
+  it("is refused with REQUEST_ID_REUSED if another payload used the request id", async () => {
     const { other, owner } = await pair();
     const { txId } = await world.settle(send(other, toPool({ requestId: "taken" })));
     const payload = { to: TO, value: "5", gas: 21_000, gasPrice: "2000000000" };

@@ -47,7 +47,7 @@ describe("an action at a replica that does not own the lane", () => {
     checkInvariants(world);
   });
 
-  it("can suspend and resume a lane, and put a transaction on hold and release it, even without hints", async () => {
+  it("can suspend a lane or put a transaction on hold", async () => {
     const { other, signer } = await pair();
     const { api } = other.node;
     const [suspended] = await world.settle(api.actOnLane(laneActionRequest("suspend", signer)));
@@ -63,7 +63,7 @@ describe("an action at a replica that does not own the lane", () => {
   });
 
   // protects [Replicas that embed the library] src/application/cluster/pending-requests.ts, src/application/cluster/owner-actions.ts
-  it("is refused with the owner's error if the owner refuses it", async () => {
+  it("is refused with the owner's error", async () => {
     const { other, owner, signer } = await pair();
     const { txId } = await world.settle(owner.node.api.create(transfer({ signer })));
     await world.allSettled(1);
@@ -73,7 +73,7 @@ describe("an action at a replica that does not own the lane", () => {
     expect([through.code, through.message, through.extras]).toEqual([direct.code, direct.message, direct.extras]);
   });
 
-  it("is performed once if owner and replica receive it at once with the same idempotency key", async () => {
+  it("is performed once per idempotency key", async () => {
     const { other, owner, signer } = await pair();
     world.holdBlocks();
     const { txId } = await world.settle(owner.node.api.create(transfer({ signer })));
@@ -88,7 +88,7 @@ describe("an action at a replica that does not own the lane", () => {
 });
 
 describe("a nonce reservation at a replica that does not own the lane", () => {
-  it("can be made, released and made again for the same nonce", async () => {
+  it("can be released and made again for the same nonce", async () => {
     const { other, signer } = await pair();
     const { api } = other.node;
     const first = await world.settle(api.reserveNonce({ signer, requestId: "mine" }));
@@ -104,7 +104,7 @@ describe("a nonce reservation at a replica that does not own the lane", () => {
 
 describe("an action whose owner does not begin it in time", () => {
   // protects [Replicas that embed the library] src/application/cluster/pending-requests.ts, src/adapters/postgres/statements/left-request.ts
-  it("is withdrawn: the caller gets UNAVAILABLE, and nothing is done then or later", async () => {
+  it("is withdrawn with UNAVAILABLE", async () => {
     const { other, owner, signer } = await pair();
     owner.store.pause();
     const startedMs = world.clock.monotonicMs();
@@ -120,7 +120,7 @@ describe("an action whose owner does not begin it in time", () => {
   });
 
   // protects [Replicas that embed the library] src/adapters/postgres/statements/left-request.ts
-  it("is not performed later, even if its sender died before withdrawing it", async () => {
+  it("is not performed later, even if the sender died", async () => {
     const { other, owner, signer } = await pair();
     owner.store.pause();
     void other.node.api.actOnLane(laneActionRequest("suspend", signer)).catch(() => undefined);
@@ -156,20 +156,20 @@ describe("a request whose owner crashes before its response", () => {
   }
 
   // protects [Replicas that embed the library] src/application/cluster/owner-actions.ts
-  it("is completed once by the next owner if it has a request id, and the caller gets the result", async () => {
+  it("is completed once by the next owner if it has a request id", async () => {
     const { answer } = await begunAndCrashed({ action: "reserve", key: "mine" });
     expect(await world.settle(answer)).toMatchObject({ reservation: { nonce: 0, requestId: "mine" } });
     expect(world.database.state.reservations()).toHaveLength(1);
     checkInvariants(world);
   });
 
-  it("is completed by the next owner if it is a lane action with an idempotency key", async () => {
+  it("is completed by the next owner if it has an idempotency key", async () => {
     const { answer } = await begunAndCrashed({ action: "suspend", key: "once" });
     expect(await world.settle(answer)).toMatchObject([{ suspendedBy: "OPERATOR" }]);
     expect(left()).toMatchObject([{ begunBy: expect.any(String), answer: expect.any(String) }]);
   });
 
-  it("is completed by the next owner if it is an action on a transaction, even without a key", async () => {
+  it("is completed by the next owner if it is an action on a transaction", async () => {
     const { other, owner, signer } = await pair({ sessionLocks: true });
     world.holdBlocks();
     const { txId } = await world.settle(other.node.api.create(transfer({ signer })));
@@ -187,7 +187,7 @@ describe("a request whose owner crashes before its response", () => {
   });
 
   // protects [Replicas that embed the library] src/application/cluster/owner-actions.ts
-  it("has an unknown outcome and is not performed twice if it cannot be repeated safely", async () => {
+  it("is not performed twice if it cannot be repeated safely", async () => {
     const { answer } = await begunAndCrashed({ action: "reserve" });
     const unknown = await world.settle(answer);
     expect(unknown).toMatchObject({ code: "UNAVAILABLE", extras: { outcome: "unknown" } });
@@ -197,8 +197,8 @@ describe("a request whose owner crashes before its response", () => {
   });
 });
 
-describe("a request that the database does not confirm when it is enqueued", () => {
-  it("is refused, and nothing is stored, if the database is unavailable at once", async () => {
+describe("a request whose enqueueing fails", () => {
+  it("is refused if the database is unavailable", async () => {
     const { other, signer } = await pair();
     other.store.failNextLeave("unavailable");
     const refused = await world.refusal(other.node.api.reserveNonce({ signer }));
@@ -207,7 +207,7 @@ describe("a request that the database does not confirm when it is enqueued", () 
     expect(left()).toEqual([]);
   });
 
-  it("has an unknown outcome if it may have been committed", async () => {
+  it("has an unknown outcome if the request may have been committed", async () => {
     const { other, signer } = await pair();
     other.store.failNextLeave("unknown-committed");
     const unknown = await world.refusal(other.node.api.reserveNonce({ signer }));

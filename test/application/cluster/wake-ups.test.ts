@@ -50,7 +50,7 @@ describe.each([
   });
 
   // protects [Many lanes] src/application/detours/intake.ts, src/application/loops/node.ts
-  it("an intent is processed in time even if it is committed long after its hint", async () => {
+  it("an intake row committed long after its hint is processed in time", async () => {
     const [, other] = await two();
     other.node.intakeWritten();
     await world.clock.advance(8_000);
@@ -80,7 +80,7 @@ describe.each([
     await world.settle(closing);
   });
 
-  it("lanes of a dead node are claimed by their next owner, whichever node detected the death", async () => {
+  it("the lanes of a dead node are claimed by other nodes", async () => {
     world = new World({ hints });
     const nodes = [await world.startNode(), await world.startNode(), await world.startNode()];
     await world.clock.advance(5_000);

@@ -15,27 +15,27 @@ async function ready(endpoints: 1 | 2): Promise<ChainBench> {
 }
 
 describe("the gas limit of a cancel or placeholder transaction", () => {
-  it("is the chain's estimate if that is above the gas of a plain transfer", async () => {
+  it("follows the chain's estimate", async () => {
     const bench = await ready(1);
     bench.faults.lieAboutGas(() => 45_000n);
     expect(await gasOfNothing(bench.context, SIGNER)).toBe(54_000n);
   });
 
   // protects [Holes] src/application/detours/another-attempt.ts
-  it("is the gas of a plain transfer if only one of two endpoints estimates more", async () => {
+  it("ignores a higher estimate of only one endpoint", async () => {
     const bench = await ready(2);
     bench.faults.lieAboutGas(() => LIE);
     expect(await gasOfNothing(bench.context, SIGNER)).toBe(21_000n);
   });
 
-  it("is the estimate that both of two endpoints return, however high", async () => {
+  it("follows a high estimate if two endpoints agree", async () => {
     const bench = await ready(2);
     for (const endpoint of [bench.faults, bench.elsewhere]) endpoint.lieAboutGas(() => LIE);
     expect(await gasOfNothing(bench.context, SIGNER)).toBeGreaterThan(LIE);
   });
 
   // protects [Holes] src/application/detours/another-attempt.ts
-  it("is the gas of a plain transfer if there is no fee market by which a higher estimate could be checked", async () => {
+  it("ignores a higher estimate while the fee market is unavailable", async () => {
     const bench = await ready(2);
     bench.faults.lieAboutGas(() => LIE);
     bench.faults.inject({ kind: "unavailable" }, { method: "eth_feeHistory" });

@@ -97,7 +97,7 @@ describe("rows of the intake table", () => {
     expect(bench.writes).toEqual([]);
   });
 
-  it("are ended with the reason if they would be refused, and the rows behind them proceed", async () => {
+  it("do not block later rows if they are refused", async () => {
     const bench = await ready();
     bench.simulated.revertCallsTo(TO, "0x");
     const refused = row(1, { payload: BARE });
@@ -111,7 +111,7 @@ describe("rows of the intake table", () => {
     expect(bench.control.feedGrew).toBe(1);
   });
 
-  it("stop their lane if they need the chain while it is unavailable, so that no row overtakes them", async () => {
+  it("are not overtaken by later rows while the chain is unavailable", async () => {
     const bench = await ready();
     bench.faults.inject({ kind: "unavailable" });
     await take(bench, row(1), row(2, { payload: BARE }), row(3));
@@ -119,7 +119,7 @@ describe("rows of the intake table", () => {
     expect(results(bench.writes)).toEqual([]);
   });
 
-  it("wait for pending transactions if they depend on them, and so do the rows behind", async () => {
+  it("wait for the pending transactions on which they depend", async () => {
     const bench = await ready();
     bench.simulated.revertCallsTo(TO, "0x");
     bench.lane.count("creating", 1);
@@ -143,7 +143,7 @@ describe("rows of the intake table", () => {
 });
 
 describe("an intake row with a request id", () => {
-  it("becomes an alias if the id exists with the same payload, and is refused if the id exists with another payload", async () => {
+  it("is refused if the id exists with another payload", async () => {
     const bench = await ready();
     const [same, other] = [row(1, { requestId: "r" }), row(2, { requestId: "r" })];
     bench.control.answer = (write) =>
@@ -168,19 +168,16 @@ describe("an intake row with a request id", () => {
     ["with the same payload", {}, { result: "alias", of: "the first" }],
     ["with another payload", { fingerprint: "0x01" } as const, { event: "refuseReusedRequestId" }],
     ["only as an intake row itself", { state: "CREATED" } as const, { event: "refuse" }],
-  ])(
-    "that exists %s is compared with the existing request before it is refused for another reason",
-    async (_, overrides, expected) => {
-      const bench = await ready();
-      bench.simulated.revertCallsTo(TO, "0x");
-      const refused = row(1, { requestId: "r", payload: BARE });
-      bench.rows.existing = [existing(refused, overrides)];
-      await takeAtTwoBlocks(bench, refused);
-      expect(results(bench.writes).at(-1)).toMatchObject(expected);
-    },
-  );
+  ])("that exists %s is compared with the existing request first", async (_, overrides, expected) => {
+    const bench = await ready();
+    bench.simulated.revertCallsTo(TO, "0x");
+    const refused = row(1, { requestId: "r", payload: BARE });
+    bench.rows.existing = [existing(refused, overrides)];
+    await takeAtTwoBlocks(bench, refused);
+    expect(results(bench.writes).at(-1)).toMatchObject(expected);
+  });
 
-  it("is refused for any other reason as usual if no other request has that id", async () => {
+  it("is refused for the usual reasons if no other request has the id", async () => {
     const bench = await ready();
     bench.simulated.revertCallsTo(TO, "0x");
     const refused = row(1, { requestId: "r", payload: BARE });
@@ -230,7 +227,7 @@ describe("a full page of intake rows", () => {
     expect(await take(await ready(), ...full())).toBe(true);
   });
 
-  it("is not read again while its lane waits for the chain; rows of other lanes are read next", async () => {
+  it("is not read again while the lane waits for the chain", async () => {
     const bench = await ready();
     bench.faults.inject({ kind: "unavailable" });
     const other = createStageBench({ cursor: 5 }).lane;
@@ -242,7 +239,7 @@ describe("a full page of intake rows", () => {
     });
   });
 
-  it("is not read again if its lane distrusts the chain or a commit failed; rows of other lanes are read next", async () => {
+  it("is not read again after a failed commit", async () => {
     const bench = await ready();
     const other = createStageBench({ cursor: 5 }).lane;
     Object.assign(other, { key: "other", lane: { chainId: CHAIN_ID, signer: SIGNERS[1] } });
@@ -263,7 +260,7 @@ describe("a full page of intake rows", () => {
 
 describe("the intake table's polling", () => {
   // protects [Many lanes] src/application/detours/intake.ts
-  it("runs on every timer tick for ten seconds after a row, and then on every tenth tick (every third without hints)", async () => {
+  it("becomes less frequent ten seconds after the last row", async () => {
     const bench = await ready();
     const intake = new Intake(
       { ...bench.ports, store: { ...bench.ports.store, loadIntake: async () => bench.rows.intake } },

@@ -29,28 +29,25 @@ const states = () => world.database.state.completions.map(({ state }) => state);
 
 describe("a transaction signed before the gas cap was known", () => {
   // protects [Holes] src/application/detours/reprice.ts, src/application/stages/4-broadcast/note-answer.ts
-  it.each(["move", "heal"] as const)(
-    "is signed again with less gas, and confirmed (holePolicy %s)",
-    async (holePolicy) => {
-      const entry = await start({ settings: { holePolicy } });
-      const first = await create(entry, call());
-      const behind = await create(entry, elsewhere());
-      await world.allSettled(2);
-      expect(row(first.txId)).toMatchObject({ state: "CONFIRMED", nonce: 0 });
-      expect(row(first.txId)?.attempts.map(({ kind, gas }) => ({ kind, gas }))).toEqual([
-        { kind: "initial", gas: (NEEDED * 6n) / 5n },
-        { kind: "reprice", gas: CAP },
-      ]);
-      const [initial, lowered] = row(first.txId)?.attempts ?? [];
-      expect(lowered?.fees, "at the same price").toEqual(initial?.fees);
-      expect(row(behind.txId)).toMatchObject({ state: "CONFIRMED", nonce: 1 });
-      expect(states()).toEqual(["CONFIRMED", "CONFIRMED"]);
-      checkInvariants(world);
-    },
-  );
+  it.each(["move", "heal"] as const)("is signed again with less gas (holePolicy %s)", async (holePolicy) => {
+    const entry = await start({ settings: { holePolicy } });
+    const first = await create(entry, call());
+    const behind = await create(entry, elsewhere());
+    await world.allSettled(2);
+    expect(row(first.txId)).toMatchObject({ state: "CONFIRMED", nonce: 0 });
+    expect(row(first.txId)?.attempts.map(({ kind, gas }) => ({ kind, gas }))).toEqual([
+      { kind: "initial", gas: (NEEDED * 6n) / 5n },
+      { kind: "reprice", gas: CAP },
+    ]);
+    const [initial, lowered] = row(first.txId)?.attempts ?? [];
+    expect(lowered?.fees, "at the same price").toEqual(initial?.fees);
+    expect(row(behind.txId)).toMatchObject({ state: "CONFIRMED", nonce: 1 });
+    expect(states()).toEqual(["CONFIRMED", "CONFIRMED"]);
+    checkInvariants(world);
+  });
 
   // protects [Holes] src/application/detours/reprice.ts, src/application/stages/4-broadcast/note-answer.ts
-  it("makes the cap known, so that the lane's next transaction stays within it and a create that needs more gas is refused", async () => {
+  it("makes the cap known for later transactions", async () => {
     const entry = await start();
     await create(entry, call());
     await world.allSettled(1);
@@ -65,7 +62,7 @@ describe("a transaction signed before the gas cap was known", () => {
   });
 
   // protects [Holes] src/application/detours/reprice.ts
-  it("is not signed again if the caller set the gas: it becomes STUCK with the reason", async () => {
+  it("becomes STUCK if the caller set the gas", async () => {
     const entry = await start();
     const { txId } = await create(entry, call({ gas: 20_000_000 }));
     await world.until(() => row(txId)?.state === "STUCK");
@@ -82,7 +79,7 @@ describe("a transaction signed before the gas cap was known", () => {
   });
 
   // protects [Holes] src/application/detours/holes.ts
-  it("waits for a gas estimate before the policy for nonce gaps (holePolicy) applies to it", async () => {
+  it("waits for a gas estimate before holePolicy applies", async () => {
     const entry = await start({ settings: { holePolicy: "heal" } });
     const { txId } = await create(entry, call());
     entry.faults.inject({ kind: "unavailable" }, { method: "eth_estimateGas" });
@@ -95,7 +92,7 @@ describe("a transaction signed before the gas cap was known", () => {
   });
 
   // protects [Holes] src/application/detours/reprice.ts
-  it("is signed again only once, even if an endpoint names a lower cap each time", async () => {
+  it("is signed again only once", async () => {
     const entry = await start({ chain: { transactionGasCap: null } });
     let cap = 17_000_000n;
     world.chain.submit = () => {
@@ -108,7 +105,7 @@ describe("a transaction signed before the gas cap was known", () => {
     expect(row(txId)?.attempts).toHaveLength(2);
   });
 
-  it("is not signed again if maxAttempts is 1, because signing again would be a second attempt", async () => {
+  it("is not signed again if maxAttempts is 1", async () => {
     const entry = await start({ settings: { maxAttempts: 1 } });
     const { txId } = await create(entry, call());
     await world.until(() => row(txId)?.state === "STUCK");

@@ -35,7 +35,7 @@ const create = (entry: WorldNode) => world.settle(entry.node.api.create(transfer
 const rowOf = (txId: string) => world.rows().find((row) => row.txId === txId);
 
 // protects [Keys of the node, other chains, comparison] src/application/stages/5-receipt/receipt.ts
-it("a transaction signed by a chain node that returns a wrong hash is recognised by its nonce and content when it is mined", async () => {
+it("a mined transaction is recognised even if the chain node that signed it returned a wrong hash", async () => {
   const entry = await open({ staleReceiptTimeoutMs: 5_000 });
   misname(entry, { hash: NOBODYS, does: true });
   const { txId } = await create(entry);
@@ -48,7 +48,7 @@ it("a transaction signed by a chain node that returns a wrong hash is recognised
 });
 
 // protects [Keys of the node, other chains, comparison] src/application/stages/5-receipt/receipt.ts
-it("a transaction signed by a chain node is not confirmed if the returned hash belongs to another program's transaction", async () => {
+it("a transaction is not confirmed if the chain node returned the hash of another program's transaction", async () => {
   const entry = await open({ stuckAfterMs: 5_000 });
   const other: Address = `0x${"0d".repeat(20)}`;
   const { hash } = world.chain.injectForeign(other);
@@ -69,7 +69,7 @@ async function openBesideLiar(lie: Partial<ChainTransaction>): Promise<WorldNode
 }
 
 // protects [Another program at the key] src/adapters/evm/reads/agree.ts, src/application/stages/6-finality/finality.ts
-it("our mined transaction is not treated as another program's if one of two endpoints reports false contents for it", async () => {
+it("a mined transaction is recognised even if one of two endpoints reports false contents", async () => {
   const entry = await openBesideLiar({ value: 999n });
   misname(entry, { hash: NOBODYS, does: true });
   const { txId } = await create(entry);
@@ -78,7 +78,7 @@ it("our mined transaction is not treated as another program's if one of two endp
 });
 
 // protects [Another program at the key] src/adapters/evm/reads/agree.ts, src/application/stages/6-finality/finality.ts
-it("another program's transaction, mined at our nonce, is not treated as ours if one of two endpoints reports false contents", async () => {
+it("another program's transaction at our nonce is recognised even if one endpoint reports false contents", async () => {
   const entry = await openBesideLiar({ to: TO, value: 1n, data: "0x" });
   misname(entry, { hash: NOBODYS, does: false });
   world.holdBlocks();

@@ -46,7 +46,7 @@ const explained = async ({ node }: WorldNode, txId: string) => {
   return { causes, codes: causes.map(({ code }) => code), helps: help.map(({ code }) => code) };
 };
 
-describe("a nonce reservation that its caller marks as used, with a hash that no chain node knows,", () => {
+describe("a reserved nonce marked as used with an unknown hash", () => {
   const named = async (entry: WorldNode) => {
     const { reservationId } = await reserve(entry);
     const { txId } = await world.settle(entry.node.api.markUsed(reservationId, { txHash: NEVER_SENT }));
@@ -54,7 +54,7 @@ describe("a nonce reservation that its caller marks as used, with a hash that no
   };
 
   // protects [Reservations] src/application/detours/change-payload.ts
-  it("is cancelled by one operator action, at the market's fee, because its own fee is unknown", async () => {
+  it("is cancelled by an operator at the market's fee", async () => {
     const entry = await open({ settings: { stuckAfterMs: 5_000 } });
     const { txId, behind } = await named(entry);
     await world.until(() => ops.row(txId).state === "STUCK");
@@ -66,14 +66,14 @@ describe("a nonce reservation that its caller marks as used, with a hash that no
     checkInvariants(world);
   });
 
-  it("is explained as waiting for a block, and looked up by its hash", async () => {
+  it("is explained as waiting for a block", async () => {
     const entry = await open();
     const { txId } = await named(entry);
     const { causes } = await explained(entry, txId);
     expect(causes).toMatchObject([{ code: "WAITING_FOR_BLOCK", text: expect.stringContaining("by its hash") }]);
   });
 
-  it("cannot be marked with a hash that was already named for another reservation", async () => {
+  it("does not share that hash with a second reservation", async () => {
     const entry = await open();
     await named(entry);
     const { reservationId } = await reserve(entry);
@@ -81,7 +81,7 @@ describe("a nonce reservation that its caller marks as used, with a hash that no
     await expect(again).rejects.toMatchObject({ code: "CONFLICT" });
   });
 
-  it("is not explained as underpriced, and cancel is the only suggested action", async () => {
+  it("has cancel as the only suggested action", async () => {
     const entry = await open({ settings: { stuckAfterMs: 5_000 } });
     const { txId } = await named(entry);
     await world.until(() => ops.row(txId).state === "STUCK");
@@ -93,11 +93,11 @@ describe("a nonce reservation that its caller marks as used, with a hash that no
   });
 });
 
-describe("a nonce reservation that its caller marks as used, with the hash of another program's transaction,", () => {
+describe("a reserved nonce marked as used with a transaction hash", () => {
   const OTHER = SIGNERS[1] as typeof SIGNER;
 
   // protects [Reservations] src/application/operations/reservations.ts
-  it("stays reserved, and the request is refused, if the chain already has that transaction", async () => {
+  it("stays reserved if the hash is another signer's transaction", async () => {
     const entry = await open();
     const { reservationId } = await reserve(entry);
     const rawTransaction = await signed(0, OTHER);
@@ -112,30 +112,27 @@ describe("a nonce reservation that its caller marks as used, with the hash of an
     ["of another signer", 0, OTHER],
     ["at another nonce", 7, SIGNER],
     // protects [Reservations] src/application/stages/5-receipt/receipt.ts
-  ] as const)(
-    "becomes STUCK instead of confirmed when that transaction is mined, and can be cancelled (%s)",
-    async (...named) => {
-      const [, nonce, from] = named;
-      const entry = await open({ settings: { stuckAfterMs: 5_000 } });
-      const { reservationId } = await reserve(entry);
-      const rawTransaction = await signed(nonce, from);
-      const { txHash } = await createFakeCodec().decodeTransaction(rawTransaction);
-      const { txId } = await world.settle(entry.node.api.markUsed(reservationId, { txHash }));
-      if (from === SIGNER) world.chain.setNonce(SIGNER, 7);
-      world.chain.submit(rawTransaction);
-      await world.until(() => world.chain.receipt(txHash) !== null);
-      if (from === SIGNER) world.chain.setNonce(SIGNER, 0);
-      const behind = await ops.create(entry);
-      await world.until(() => ops.row(txId).state === "STUCK");
-      expect(ops.row(txId).history.at(-1)?.reason).toContain(`${txHash} is another transaction`);
-      await ops.act(entry, "cancel", { txId });
-      await ops.settled(txId, behind);
-      expect(ops.outcome(txId)).toBe("FAILED_FINAL/CANCELLED");
-      expect(ops.outcome(behind)).toBe("CONFIRMED");
-    },
-  );
+  ] as const)("becomes STUCK if the mined transaction is another one (%s)", async (...named) => {
+    const [, nonce, from] = named;
+    const entry = await open({ settings: { stuckAfterMs: 5_000 } });
+    const { reservationId } = await reserve(entry);
+    const rawTransaction = await signed(nonce, from);
+    const { txHash } = await createFakeCodec().decodeTransaction(rawTransaction);
+    const { txId } = await world.settle(entry.node.api.markUsed(reservationId, { txHash }));
+    if (from === SIGNER) world.chain.setNonce(SIGNER, 7);
+    world.chain.submit(rawTransaction);
+    await world.until(() => world.chain.receipt(txHash) !== null);
+    if (from === SIGNER) world.chain.setNonce(SIGNER, 0);
+    const behind = await ops.create(entry);
+    await world.until(() => ops.row(txId).state === "STUCK");
+    expect(ops.row(txId).history.at(-1)?.reason).toContain(`${txHash} is another transaction`);
+    await ops.act(entry, "cancel", { txId });
+    await ops.settled(txId, behind);
+    expect(ops.outcome(txId)).toBe("FAILED_FINAL/CANCELLED");
+    expect(ops.outcome(behind)).toBe("CONFIRMED");
+  });
 
-  it("is checked again later if the chain could not return that transaction, and delays no other receipt", async () => {
+  it("is not confirmed until the chain returns the transaction", async () => {
     const entry = await open();
     const before = await ops.create(entry);
     await ops.settled(before);
@@ -154,9 +151,9 @@ describe("a nonce reservation that its caller marks as used, with the hash of an
   });
 });
 
-describe("a nonce gap whose nonce the chain has already used", () => {
+describe("a nonce gap that another program filled", () => {
   // protects [Holes] src/application/lane/lane-nonces.ts
-  it("raises an alert and is closed, even if all transactions above it were mined in the same block", async () => {
+  it("raises an alert", async () => {
     const entry = await open({ settings: { expiredReservations: "hole" } });
     const { reservationId, nonce } = await reserve(entry, "2s");
     const above = await ops.sent(entry);
@@ -169,7 +166,7 @@ describe("a nonce gap whose nonce the chain has already used", () => {
     await world.until(() => world.database.state.holes().length === 0);
   });
 
-  it("is not allocated again: the next transaction gets a nonce above it", async () => {
+  it("is skipped by the next transaction", async () => {
     const entry = await open();
     const { reservationId, nonce } = await reserve(entry);
     world.holdBlocks();
@@ -198,8 +195,8 @@ describe("a nonce gap whose nonce the chain has already used", () => {
   });
 });
 
-describe("explain, for a transaction above an unused nonce,", () => {
-  it("says that the nonce is reserved, and how the reservation can be used", async () => {
+describe("the explanation of a transaction above an unused nonce", () => {
+  it("says that the nonce is reserved", async () => {
     const entry = await open();
     await reserve(entry);
     const { causes, codes, helps } = await explained(entry, await ops.sent(entry));
@@ -210,7 +207,7 @@ describe("explain, for a transaction above an unused nonce,", () => {
     expect(helps).not.toContain("FILL_HOLE");
   });
 
-  it("says that the nonce's reservation expired, and that waiting is enough", async () => {
+  it("says that the nonce's reservation expired", async () => {
     const entry = await open();
     const { reservationId } = await reserve(entry, "2s");
     const txId = await ops.sent(entry);
@@ -222,7 +219,7 @@ describe("explain, for a transaction above an unused nonce,", () => {
   });
 });
 
-it("explain does not report the owner as silent merely because the chain returns its transaction count slowly", async () => {
+it("the explanation does not report the owner as silent if the chain responds slowly", async () => {
   const entry = await open();
   world.holdBlocks();
   const txId = await ops.sent(entry);
@@ -230,7 +227,7 @@ it("explain does not report the owner as silent merely because the chain returns
   expect((await explained(entry, txId)).codes).not.toContain("OWNER_SILENT");
 });
 
-it("explain offers neither resubmit nor reprice for a transaction whose nonce the chain has already used", async () => {
+it("the explanation offers no resubmit for a transaction whose nonce the chain has already used", async () => {
   const entry = await open();
   world.holdBlocks();
   const txId = await ops.sent(entry);

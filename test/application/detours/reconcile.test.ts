@@ -57,7 +57,7 @@ function anotherChain(overrides: Partial<ConstructorParameters<typeof SimulatedC
 }
 
 describe("the comparison of a lane with the chain", () => {
-  it("runs at its interval, finds no difference, and reports the signer's balance", async () => {
+  it("runs at the configured interval", async () => {
     const entry = await settledLane();
     await world.clock.advance(60_000);
     expect(results(entry).length).toBeGreaterThanOrEqual(5);
@@ -73,7 +73,7 @@ describe("the comparison of a lane with the chain", () => {
   });
 
   // protects [Keys of the node, other chains, comparison] src/application/detours/reconcile.ts, src/domain/ledger/standing.ts
-  it("moves the next nonce past other programs' transactions once they are proved to be mined, and changes none of ours", async () => {
+  it("moves the next nonce past other programs' mined transactions", async () => {
     const entry = await settledLane();
     world.holdBlocks();
     world.chain.mineForeign(SIGNER, 4);
@@ -86,7 +86,7 @@ describe("the comparison of a lane with the chain", () => {
     await world.allSettled(2);
   });
 
-  it("skips nonces that other programs' transactions hold in the mempool if pending counts are enabled, and changes none of ours", async () => {
+  it("skips nonces of other programs' pending transactions if configured", async () => {
     const entry = await settledLane({ settings: { nonceChainQuery: "pending" } });
     world.holdBlocks();
     await create(entry, 1);
@@ -123,7 +123,7 @@ describe("the comparison of a lane with the chain", () => {
   });
 
   // protects [Keys of the node, other chains, comparison] src/application/stages/2-allocate/allocate.ts, src/application/detours/reconcile.ts
-  it("raises an alert for other programs' transactions in the mempool, and does not move the next nonce", async () => {
+  it("raises an alert for other programs' pending transactions", async () => {
     const entry = await settledLane();
     world.holdBlocks();
     const foreign = [world.chain.injectForeign(SIGNER), world.chain.injectForeign(SIGNER)];
@@ -140,7 +140,7 @@ describe("the comparison of a lane with the chain", () => {
   });
 
   // protects [Another program at the key] src/application/detours/reconcile.ts
-  it("raises one alert if another program's transaction replaces ours in the mempool", async () => {
+  it("raises one alert if another program's transaction replaces ours", async () => {
     const entry = await settledLane({ settings: { resubmitIntervalMs: null } });
     world.holdBlocks();
     await create(entry, 2);
@@ -178,7 +178,7 @@ describe("the comparison of a lane with the chain", () => {
   });
 
   // protects [Signals] src/application/detours/reconcile.ts
-  it("raises an alert if the chain cannot be read, and changes nothing", async () => {
+  it("raises an alert if the chain cannot be read", async () => {
     const entry = await settledLane();
     entry.faults.inject({ kind: "unavailable" }, { method: "eth_getTransactionCount" });
     world.chain.mineForeign(SIGNER, 3);
@@ -205,12 +205,12 @@ describe("the comparison of a lane with the chain", () => {
   });
 });
 
-describe("a chain that is not the one known before", () => {
+describe("a different chain at the same endpoint", () => {
   it.each([
     ["was reset and has another first block", () => anotherChain()],
     ["has another chain id", () => anotherChain({ chainId: 5, seed: "simulated" })],
     // protects [Keys of the node, other chains, comparison] src/application/chain/trust.ts, src/application/lane/owned-lane.ts, src/domain/chain/doubt.ts
-  ])("is detected if it %s: nothing is sent or decided until the known chain is back", async (_, other) => {
+  ])("receives no transactions if it %s", async (_, other) => {
     const entry = await settledLane({ settings: { pollIntervalMs: 1_000 } });
     world.holdBlocks();
     await create(entry, 2);
@@ -251,7 +251,7 @@ describe("a chain that is not the one known before", () => {
 
   it.each(["chainId", "genesisHash"] as const)(
     // protects [Keys of the node, other chains, comparison] src/application/loops/chain-loop.ts, src/application/chain/trust.ts
-    "is detected by its %s after every loss of contact, even if its blocks connect to the known ones",
+    "is detected by its %s when the endpoint responds again",
     async (field) => {
       const entry = await settledLane({ settings: { reconciliationIntervalMs: null } });
       const honest = entry.rpc.identity.bind(entry.rpc);
@@ -275,7 +275,7 @@ describe("a chain that is not the one known before", () => {
   );
 
   // protects [Keys of the node, other chains, comparison] src/application/chain/trust.ts
-  it("is not assumed if one endpoint differs while another does not respond", async () => {
+  it("is not assumed while a second endpoint does not respond", async () => {
     const entry = await settledLane();
     const another = { chainId: 5, genesisHash: null };
     entry.rpc.identity = async () => another;
@@ -286,7 +286,7 @@ describe("a chain that is not the one known before", () => {
     await world.until(() => alerts(entry, "CHAIN_DISTRUSTED").length === 1);
   });
 
-  it("is detected if another node stored a different genesis hash after this node had loaded the lane", async () => {
+  it("is detected if another node stored a different genesis hash", async () => {
     world = new World({ ...ONE_SIGNER, settings: OFTEN });
     const entry = world.addNode();
     const identity = entry.rpc.identity.bind(entry.rpc);
@@ -302,7 +302,7 @@ describe("a chain that is not the one known before", () => {
   });
 
   // protects [Keys of the node, other chains, comparison] src/application/chain/trust.ts
-  it("is detected if its blocks do not connect to the known ones, even without a loss of contact", async () => {
+  it("is detected if the new blocks do not connect to the known blocks", async () => {
     const entry = await settledLane({ settings: { reconciliationIntervalMs: null, resubmitIntervalMs: 1_000 } });
     world.holdBlocks();
     await create(entry, 2);
@@ -316,7 +316,7 @@ describe("a chain that is not the one known before", () => {
   });
 
   // protects [Keys of the node, other chains, comparison] src/application/chain/trust.ts, src/application/lane/owned-lane.ts, src/domain/chain/doubt.ts
-  it("receives no queued transactions, even if an operator resumes the lane meanwhile", async () => {
+  it("receives no queued transactions, even if an operator resumes the lane", async () => {
     const entry = await settledLane();
     const lane = (action: "suspend" | "resume") => {
       const actionRequest = { action, signer: SIGNER, actor: "operator:test", request: { reason: "test" } } as const;
@@ -336,7 +336,7 @@ describe("a chain that is not the one known before", () => {
   });
 
   // protects [Keys of the node, other chains, comparison] src/domain/pace/lane-pace.ts
-  it("is detected by a new owner before its first pass", async () => {
+  it("is also detected by a new owner", async () => {
     const entry = await settledLane();
     world.holdBlocks();
     await create(entry, 1);
@@ -353,7 +353,7 @@ describe("a chain that is not the one known before", () => {
   });
 
   // protects [Keys of the node, other chains, comparison] src/application/chain/trust.ts
-  it("is detected, even with the same genesis block, by a transaction count below nonces that are long final", async () => {
+  it("is detected by a transaction count below final nonces", async () => {
     const entry = await settledLane();
     world.holdBlocks();
     world.chain.mine(100);
@@ -383,7 +383,7 @@ describe("a chain that is not the one known before", () => {
       },
     ],
     // protects [Keys of the node, other chains, comparison] src/domain/chain/doubt.ts, src/application/chain/trust.ts
-  ])("is not assumed because of one endpoint's %s if another endpoint contradicts it", async (_, lie) => {
+  ])("is not assumed if a second endpoint contradicts the first endpoint's %s", async (_, lie) => {
     world = new World({ ...ONE_SIGNER, settings: OFTEN });
     const second = new Faults();
     const entry = await world.startNode({ elsewhere: { chain: world.chain, faults: second } });
@@ -401,7 +401,7 @@ describe("a chain that is not the one known before", () => {
     await world.allSettled(2);
   });
 
-  it("is not assumed because of a lower transaction count while our mined transactions are still watched for reorgs", async () => {
+  it("is not assumed because of a low transaction count that a reorg could explain", async () => {
     const entry = await settledLane();
     world.holdBlocks();
     await create(entry, 1);

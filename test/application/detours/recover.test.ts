@@ -111,7 +111,7 @@ describe("a lane suspended after the database's history changed", () => {
     expect(lane.heldByHistory).toBe(true);
   });
 
-  it("gets the chain's pending count as its next nonce if the database has none", async () => {
+  it("reads its next nonce from the chain if the database has none", async () => {
     const { run, aHeldLane } = bench({ latest: [2], pending: [3] });
     const lane = aHeldLane(null);
     await run([lane]);

@@ -74,7 +74,7 @@ async function scene(
 const alerts = ({ bench }: Scene) => bench.telemetry.of("alert").map(({ code }) => code);
 
 describe("a transaction whose fee is below the market", () => {
-  it("is signed again with a higher fee after a node accepted it, and is then found by both hashes", async () => {
+  it("is signed again with a higher fee", async () => {
     const { bench, tx, run } = await scene();
     expect(await run()).toBe("signed");
     expect(eventsOf(bench.writes)).toEqual(["reprice tx 1"]);
@@ -89,7 +89,7 @@ describe("a transaction whose fee is below the market", () => {
   });
 
   it.each(["cancel", "replace", "placeholder"] as const)(
-    "keeps the kind %s of its attempt when it is signed again, because the kind decides the outcome",
+    "keeps the attempt kind %s when it is signed again",
     async (kind) => {
       const { bench, run } = await scene([attempt(1), attempt(2, { kind, fees: offer(25n) })]);
       expect(await run()).toBe("signed");
@@ -97,7 +97,7 @@ describe("a transaction whose fee is below the market", () => {
     },
   );
 
-  it("must also pay more than a superseded attempt, because a mempool may still contain that attempt", async () => {
+  it("outbids even a superseded attempt when it is signed again", async () => {
     const { bench, tx, run } = await scene([
       attempt(1, { fees: offer(90n) }),
       attempt(2, { kind: "cancel", fees: offer(99n) }),
@@ -128,7 +128,7 @@ describe("a transaction is not signed again with higher fees", () => {
     expect(made.tx.attempts.length).toBe(1);
   });
 
-  it("if it has the permitted number of attempts; one alert is raised", async () => {
+  it("if it has reached the maximum number of attempts", async () => {
     const made = await scene([attempt(1)], { maxAttempts: 1 });
     expect([await made.run(), await made.run()]).toEqual(["kept", "kept"]);
     expect(made.bench.writes).toEqual([]);
@@ -136,7 +136,7 @@ describe("a transaction is not signed again with higher fees", () => {
     expect([...made.tx.facts.keys()]).toEqual(["MAX_ATTEMPTS_REACHED"]);
   });
 
-  it("if those fees would exceed the fee ceiling; one alert is raised, and cleared when the market falls", async () => {
+  it("if those fees would exceed the fee ceiling", async () => {
     const made = await scene([attempt(1)], { maxFeeWei: 21n * GWEI });
     expect([await made.run(), await made.run()]).toEqual(["kept", "kept"]);
     expect(made.bench.writes).toEqual([]);
@@ -148,7 +148,7 @@ describe("a transaction is not signed again with higher fees", () => {
   });
 
   // protects [Sent again, priced again, stuck] src/application/detours/reprice.ts
-  it("if an attempt with those fees already exists, which is broadcast instead", async () => {
+  it("if an attempt with those fees already exists", async () => {
     const dear = attempt(2, { fees: { type: "eip1559", maxFeePerGas: 500n * GWEI, maxPriorityFeePerGas: 50n * GWEI } });
     const { bench, tx, run } = await scene([attempt(1), dear]);
     paced(tx, { sendOrdinal: 1 });
@@ -158,7 +158,7 @@ describe("a transaction is not signed again with higher fees", () => {
   });
 
   // protects [Sent again, priced again, stuck] src/application/detours/reprice.ts, src/application/detours/change-payload.ts
-  it("if it has a payload type that cannot be signed here (eip4844)", async () => {
+  it("if it is a blob transaction (eip4844)", async () => {
     const made = await scene();
     const decoded = await createFakeCodec().decodeTransaction(made.bench.rows.raw({ txId: "", ordinal: 1 }));
     const codec = {

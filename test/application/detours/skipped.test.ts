@@ -31,7 +31,7 @@ async function liedTo(by: number, holePolicy: "heal" | "move"): Promise<WorldNod
 const holes = () => world.database.state.holes();
 
 describe("nonces skipped because of a false transaction count", () => {
-  it("are filled by placeholders under the policy heal, and the transactions above them proceed", async () => {
+  it("are filled by placeholders under the policy heal", async () => {
     await liedTo(3, "heal");
     await world.allSettled(5);
     expect(world.rows().map(({ nonce, state, subState }) => [nonce, state, subState])).toEqual([
@@ -43,7 +43,7 @@ describe("nonces skipped because of a false transaction count", () => {
     checkInvariants(world);
   });
 
-  it("make the transaction above them STUCK, with a reason that names them, until new transactions fill those nonces", async () => {
+  it("make the transaction above them STUCK under the policy move", async () => {
     const entry = await liedTo(2, "move");
     await world.until(() => world.rows()[1]?.state === "STUCK");
     const said = world.rows()[1]?.history.find(({ event }) => event === "stick")?.reason;
@@ -58,7 +58,7 @@ describe("nonces skipped because of a false transaction count", () => {
     checkInvariants(world);
   });
 
-  it("are found by the next owner if the node that skipped them crashed", async () => {
+  it("are found by the next owner after a crash", async () => {
     const entry = await liedTo(1, "heal");
     world.crash(entry);
     await world.startNode();
@@ -69,7 +69,7 @@ describe("nonces skipped because of a false transaction count", () => {
 });
 
 describe("nonces skipped because another program used them", () => {
-  it("are not treated as nonce gaps if a second endpoint reports them as used and the first reports a lower count", async () => {
+  it("are not treated as nonce gaps if one endpoint's count is too low", async () => {
     world = new World({ settings: { ...SETTINGS, holePolicy: "heal" } });
     const entry = await world.startNode({ elsewhere: { chain: world.chain, faults: new Faults() } });
     await create(entry);
@@ -88,7 +88,7 @@ describe("nonces skipped because another program used them", () => {
 
 describe("nonces that may have been used by another program", () => {
   // protects [Keys of the node, other chains, comparison] src/application/detours/holes.ts
-  it("are not treated as nonce gaps while one endpoint's count is too low and the other endpoint lags behind", async () => {
+  it("are not treated as nonce gaps while a second endpoint lags behind", async () => {
     world = new World({ settings: { ...SETTINGS, holePolicy: "heal" } });
     const late = new Faults();
     const entry = await world.startNode({ elsewhere: { chain: world.chain, faults: late } });
@@ -112,7 +112,7 @@ describe("nonces that may have been used by another program", () => {
 });
 
 describe("a lane's lowest open transaction", () => {
-  it("is not reported as blocked by a nonce gap while an endpoint's count is too low to include final transactions", async () => {
+  it("is not reported as blocked by a nonce gap if the endpoint's count is too low", async () => {
     world = new World({ settings: { ...SETTINGS, holePolicy: "heal" } });
     const entry = await world.startNode();
     for (let index = 0; index < 3; index++) await create(entry);

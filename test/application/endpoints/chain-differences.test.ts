@@ -19,7 +19,7 @@ function answered(entry: WorldNode, answer: SubmitAnswer): number {
 
 describe("a chain node that refuses future nonces", () => {
   // protects [Chains that differ] src/domain/pace/lane-pace.ts
-  it("is sent one nonce at a time: the send window closes, and reopening is tried ever more rarely", async () => {
+  it("is sent one nonce at a time", async () => {
     world = new World({ chain: { pool: { ...ROOMY_POOL, futureNonces: "refuseUnmined" } } });
     const entry = await world.startNode();
     await create(entry, 40);
@@ -32,7 +32,7 @@ describe("a chain node that refuses future nonces", () => {
     expect(arrivals).toEqual([...arrivals].sort((a, b) => (a ?? 0) - (b ?? 0)));
   });
 
-  it("still mines a transaction in nearly every block while it is sent only one nonce at a time", async () => {
+  it("still mines a transaction in nearly every block", async () => {
     world = new World({ chain: { pool: { ...ROOMY_POOL, futureNonces: "refuseUnmined" } } });
     const entry = await world.startNode();
     await create(entry, 10);
@@ -43,7 +43,7 @@ describe("a chain node that refuses future nonces", () => {
   });
 
   // protects [Chains that differ] src/application/loops/chain-loop.ts, src/application/stages/4-broadcast/note-answer.ts
-  it("is sent each nonce as soon as the previous one is mined, but is not polled more often when the lane is idle", async () => {
+  it("is sent each nonce as soon as the previous nonce is mined", async () => {
     world = new World({
       chain: { pool: { ...ROOMY_POOL, futureNonces: "refuseUnmined" } },
       settings: { pollIntervalMs: 1_000 },
@@ -75,7 +75,7 @@ describe("a chain node that refuses future nonces", () => {
   });
 
   // protects [Chains that differ] src/domain/pace/lane-pace.ts
-  it("is sent many nonces at once, without an operator's action, when it begins to accept future nonces", async () => {
+  it("is sent many nonces at once when it begins to accept future nonces", async () => {
     world = new World({ chain: { pool: { ...ROOMY_POOL, futureNonces: "refuseUnmined" } } });
     const entry = await world.startNode();
     await create(entry, 3);
@@ -90,7 +90,7 @@ describe("a chain node that refuses future nonces", () => {
   });
 
   // protects [Chains that differ] src/application/stages/4-broadcast/note-answer.ts
-  it("is first sent again the transactions that it dropped, and then the rest, if it refuses only nonces above a gap", async () => {
+  it("is sent the transactions that it dropped again", async () => {
     world = new World({
       chain: { pool: { ...ROOMY_POOL, futureNonces: "refuseGaps" } },
       settings: { resubmitIntervalMs: 600_000 },
@@ -112,7 +112,7 @@ describe("a chain node that refuses future nonces", () => {
 
 describe("a chain whose blocks are final at once", () => {
   // protects [Chains that differ] src/domain/chain/finality.ts
-  it("completes transactions that it mines on arrival, without waiting for more blocks", async () => {
+  it("completes transactions without waiting for more blocks", async () => {
     world = new World({ settings: { confirmations: 0 } });
     world.holdBlocks();
     world.chain.subscribe((event) => {
@@ -165,27 +165,24 @@ describe("a chain without base fees", () => {
 });
 
 describe("nodes at different heights behind one URL", () => {
-  it.each([1, 3, 10])(
-    "are not mistaken for a reorg, and cause no second attempt, if their heights differ by %i blocks",
-    async (lag) => {
-      world = new World({ settings: { resubmitIntervalMs: 3_000, nonceStateTimeoutMs: 0, confirmations: 3 } });
-      world.chain.mine(20);
-      const entry = await world.startNode();
-      entry.faults.alternate(lag);
-      for (let i = 0; i < 5; i++) {
-        await create(entry, 3);
-        await world.clock.advance(1_100);
-      }
-      await world.allSettled(15, 300_000);
-      checkInvariants(world);
-      const events = world.rows().flatMap(({ history }) => history.map(({ event }) => event));
-      expect(events).not.toContain("withdraw");
-      expect(events).not.toContain("reorg");
-      expect(world.rows().every(({ attempts }) => attempts.length === 1)).toBe(true);
-    },
-  );
+  it.each([1, 3, 10])("are not mistaken for a reorg if their heights differ by %i blocks", async (lag) => {
+    world = new World({ settings: { resubmitIntervalMs: 3_000, nonceStateTimeoutMs: 0, confirmations: 3 } });
+    world.chain.mine(20);
+    const entry = await world.startNode();
+    entry.faults.alternate(lag);
+    for (let i = 0; i < 5; i++) {
+      await create(entry, 3);
+      await world.clock.advance(1_100);
+    }
+    await world.allSettled(15, 300_000);
+    checkInvariants(world);
+    const events = world.rows().flatMap(({ history }) => history.map(({ event }) => event));
+    expect(events).not.toContain("withdraw");
+    expect(events).not.toContain("reorg");
+    expect(world.rows().every(({ attempts }) => attempts.length === 1)).toBe(true);
+  });
 
-  it("do not prevent transactions from completing if one of them has stopped", async () => {
+  it("do not prevent transactions from completing if one node has stopped", async () => {
     world = new World({ settings: { confirmations: 2 } });
     world.chain.mine(20);
     const entry = await world.startNode();

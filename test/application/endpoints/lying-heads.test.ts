@@ -38,30 +38,27 @@ async function minedAtTheTip(entry: TwoEndpoints): Promise<string> {
 }
 
 describe.each(["confirmations", "safe", "finalized"] as const)(
-  "blocks invented by one of two endpoints, with finality by %s",
+  "blocks invented by one of two endpoints (finality by %s)",
   (finality) => {
     // protects [False receipts] src/adapters/evm/reads/agree.ts, src/application/stages/6-finality/finality.ts
-    it.each(["first", "second"] as const)(
-      "make no transaction final if the %s endpoint invents them",
-      async (which) => {
-        const entry = await open(finality);
-        const txId = await minedAtTheTip(entry);
-        entry[which === "first" ? "faults" : "elsewhere"].inventBlocks(80);
-        await world.clock.advance(30_000);
-        expect(world.database.state.completions).toEqual([]);
-        world.releaseBlocks();
-        const depth = () => world.chain.head.number - (ops.row(txId).receipt?.blockNumber ?? 0);
-        await world.until(() => ops.row(txId).state === "CONFIRMED");
-        expect(depth()).toBeGreaterThanOrEqual(5);
-        checkInvariants(world);
-      },
-    );
+    it.each(["first", "second"] as const)("make no transaction final (invented by the %s endpoint)", async (which) => {
+      const entry = await open(finality);
+      const txId = await minedAtTheTip(entry);
+      entry[which === "first" ? "faults" : "elsewhere"].inventBlocks(80);
+      await world.clock.advance(30_000);
+      expect(world.database.state.completions).toEqual([]);
+      world.releaseBlocks();
+      const depth = () => world.chain.head.number - (ops.row(txId).receipt?.blockNumber ?? 0);
+      await world.until(() => ops.row(txId).state === "CONFIRMED");
+      expect(depth()).toBeGreaterThanOrEqual(5);
+      checkInvariants(world);
+    });
   },
 );
 
 it.each(["confirmations", "safe"] as const)(
   // protects [False receipts] src/application/stages/6-finality/finality.ts
-  "blocks invented by one endpoint, with finality by %s, do not end the watch of final transactions for reorgs",
+  "blocks invented by one endpoint, with finality by %s, do not end the check for reorgs",
   async (finality) => {
     const entry = await open(finality);
     const txId = await ops.create(entry);
@@ -98,22 +95,19 @@ describe("blocks invented by one of two endpoints", () => {
   });
 });
 
-describe.each(["safe", "finalized"] as const)(
-  "two endpoints, one of which does not support the finality tag %s,",
-  (finality) => {
-    // protects [False receipts] src/adapters/evm/reads/agree.ts
-    it.each(["first", "second"] as const)(
-      "decide finality by the tag of the endpoint that supports it (the %s one does not)",
-      async (which) => {
-        const entry = await open(finality, undefined, (endpoints) => {
-          endpoints[which === "first" ? "faults" : "elsewhere"].lieAboutTags(() => null);
-        });
-        const txId = await ops.create(entry);
-        await ops.settled(txId);
-        const depth = world.chain.head.number - (ops.row(txId).receipt?.blockNumber ?? 0);
-        expect(depth).toBeGreaterThanOrEqual(5);
-        checkInvariants(world);
-      },
-    );
-  },
-);
+describe.each(["safe", "finalized"] as const)("finality by the tag %s", (finality) => {
+  // protects [False receipts] src/adapters/evm/reads/agree.ts
+  it.each(["first", "second"] as const)(
+    "is decided by the other endpoint if the %s endpoint lacks the tag",
+    async (which) => {
+      const entry = await open(finality, undefined, (endpoints) => {
+        endpoints[which === "first" ? "faults" : "elsewhere"].lieAboutTags(() => null);
+      });
+      const txId = await ops.create(entry);
+      await ops.settled(txId);
+      const depth = world.chain.head.number - (ops.row(txId).receipt?.blockNumber ?? 0);
+      expect(depth).toBeGreaterThanOrEqual(5);
+      checkInvariants(world);
+    },
+  );
+});

@@ -38,7 +38,7 @@ const disagreements = ({ events }: WorldNode) =>
 describe.each([1, 2] as const)("a false receipt, with %i endpoints,", (endpoints) => {
   it.each(Object.entries(LIES))(
     // protects [False receipts] src/adapters/evm/reads/agree.ts, src/application/stages/6-finality/finality.ts
-    "decides no outcome (claim: %s) until it is correct, and no outcome is ever revised",
+    "decides no outcome (claim: %s)",
     async (_, lie) => {
       const entry = await open(endpoints);
       entry.faults.lieAboutReceipts(lie);
@@ -53,7 +53,7 @@ describe.each([1, 2] as const)("a false receipt, with %i endpoints,", (endpoints
   );
 
   // protects [False receipts] src/application/chain/disputes.ts, src/application/queries/explain.ts
-  it("raises one alert with both versions if it reports a revert, and explain names the disagreement on every node", async () => {
+  it("raises one alert if the receipt reports a revert", async () => {
     const entry = await open(endpoints);
     const { faults } = entry;
     faults.lieAboutReceipts(LIES["it reverted"] as ReceiptLie);
@@ -73,7 +73,7 @@ describe.each([1, 2] as const)("a false receipt, with %i endpoints,", (endpoints
 });
 
 describe("with two endpoints", () => {
-  it("a false receipt decides nothing, even if the second endpoint is the one that returns it", async () => {
+  it("a false receipt from the second endpoint decides no outcome", async () => {
     const entry = await open(2);
     entry.elsewhere.lieAboutReceipts(LIES["it reverted"] as ReceiptLie);
     const txId = await ops.create(entry);
@@ -97,7 +97,7 @@ describe("with two endpoints", () => {
   });
 
   // protects [False receipts] src/application/chain/disputes.ts, src/application/stages/6-finality/finality.ts
-  it("an endpoint that responds but returns no blocks causes an alert after a minute, and is named by explain", async () => {
+  it("an endpoint that returns no blocks causes an alert after a minute", async () => {
     const entry = await open(2);
     const heal = entry.elsewhere.inject(
       { kind: "error", code: -32_000, message: "no" },

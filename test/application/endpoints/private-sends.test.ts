@@ -66,7 +66,7 @@ describe("a private transaction", () => {
 });
 
 describe("a new attempt, with private endpoints configured,", () => {
-  it("is private if it replaces a transaction that the caller sent itself", async () => {
+  it("is private if it replaces a transaction sent by the caller", async () => {
     const { entry, given } = await start();
     world.holdBlocks();
     hide(entry);
@@ -108,7 +108,7 @@ describe("a new attempt, with private endpoints configured,", () => {
     expect(options).toEqual([{ privately: true }]);
   });
 
-  it("is not sent to public endpoints too early by a node whose clock is ahead", async () => {
+  it("is not sent publicly too early by a node whose clock is ahead", async () => {
     const { entry, given } = await start({ settings: { publicAfterMs: 600_000, resubmitIntervalMs: 5_000 } });
     world.holdBlocks();
     hide(entry);

@@ -44,9 +44,9 @@ const rejected = { state: "FAILED_FINAL", subState: "REJECTED", nonce: null };
 const alerts = ({ events }: WorldNode) =>
   events.filter((event) => event.type === "alert" && event.code === "RPC_DISAGREES");
 
-describe("a transaction accepted by Fencepost but refused by one of two endpoints", () => {
+describe("a queued create that one of two endpoints refuses", () => {
   // protects [Holes] src/domain/chain/unconfirmed-refusal.ts, src/application/detours/intake.ts, src/application/stages/1-create/prepare.ts
-  it("is not rejected for a zero balance that only one endpoint reports", async () => {
+  it("is not rejected because of a zero balance", async () => {
     const entry = await twoEndpoints();
     const create = transfer({ payload: { to: TO, value: "500" } });
     const { txId } = await world.settle(entry.node.api.create(create, "ann"));
@@ -69,7 +69,7 @@ describe("a transaction accepted by Fencepost but refused by one of two endpoint
   });
 
   // protects [Holes] src/application/detours/intake.ts, src/application/lane/unconfirmed-refusals.ts, src/adapters/postgres/statements/intake.ts
-  it("is not rejected for a revert that only one endpoint reports, and delays no other intake row", async () => {
+  it("is not rejected because of a revert", async () => {
     const entry = await twoEndpoints();
     entry.faults.lieAboutReverts(CONTRACT);
     const [refused, behind, later] = [intent({ to: CONTRACT, value: "1" }), intent(), intent()];
@@ -86,7 +86,7 @@ describe("a transaction accepted by Fencepost but refused by one of two endpoint
     checkInvariants(world);
   });
 
-  it("delays newer intake rows only briefly, however many transactions one endpoint refuses", async () => {
+  it("delays newer intake rows only briefly", async () => {
     const entry = await twoEndpoints();
     const { rpc } = entry;
     const prospects = rpc.prospects.bind(rpc);
@@ -107,7 +107,7 @@ describe("a transaction accepted by Fencepost but refused by one of two endpoint
   });
 
   // protects [Holes] src/domain/chain/unconfirmed-refusal.ts, src/application/detours/intake.ts, src/application/stages/1-create/prepare.ts
-  it("is not rejected for a base fee or gas price that only one endpoint reports", async () => {
+  it("is not rejected because of a base fee or gas price", async () => {
     const entry = await twoEndpoints();
     const [priced, bare] = [
       intent({ to: TO, value: "1", gas: 21_000, maxFeePerGas: "9000000000", maxPriorityFeePerGas: "1" }),
@@ -120,7 +120,7 @@ describe("a transaction accepted by Fencepost but refused by one of two endpoint
     for (const { txId } of [priced, bare]) expect(await statusOf(entry, txId)).not.toMatchObject(rejected);
   });
 
-  it("is rejected at once if the other endpoint refuses it too, for any reason", async () => {
+  it("is rejected if the other endpoint refuses it too", async () => {
     const entry = await twoEndpoints();
     entry.faults.lieAboutReverts(CONTRACT);
     faults.lieAboutBalance(() => 0n);
@@ -132,7 +132,7 @@ describe("a transaction accepted by Fencepost but refused by one of two endpoint
   });
 
   // protects [Holes] src/domain/chain/unconfirmed-refusal.ts, src/application/detours/intake.ts, src/application/stages/1-create/prepare.ts
-  it("waits for an endpoint that lags behind or does not respond", async () => {
+  it("waits for an endpoint that lags behind", async () => {
     const entry = await twoEndpoints();
     world.chain.revertCallsTo(CONTRACT, "0x");
     faults.pinHead(world.chain.head.number);
@@ -154,7 +154,7 @@ describe("a transaction accepted by Fencepost but refused by one of two endpoint
     expect(await statusOf(entry, refused.txId)).toMatchObject(rejected);
   });
 
-  it("is retried, whereas a new create is refused at once and consumes nothing", async () => {
+  it("is retried, unlike a new create, which is refused at once", async () => {
     const entry = await twoEndpoints();
     entry.faults.lieAboutReverts(CONTRACT);
     const create = transfer({ payload: { to: CONTRACT, value: "1" } });
@@ -163,9 +163,9 @@ describe("a transaction accepted by Fencepost but refused by one of two endpoint
   });
 });
 
-describe("a transaction accepted by Fencepost but refused by the only endpoint", () => {
+describe("a queued create that the only endpoint refuses", () => {
   // protects [Holes] src/domain/chain/unconfirmed-refusal.ts, src/application/detours/intake.ts, src/application/stages/1-create/prepare.ts
-  it("is rejected when it is refused again at a later block, and not before", async () => {
+  it("is rejected if it is refused again at a later block", async () => {
     const entry = await oneEndpoint();
     world.chain.revertCallsTo(CONTRACT, "0x");
     world.holdBlocks();
@@ -183,7 +183,7 @@ describe("a transaction accepted by Fencepost but refused by the only endpoint",
   });
 
   // protects [Holes] src/application/detours/intake.ts, src/application/lane/unconfirmed-refusals.ts, src/adapters/postgres/statements/intake.ts
-  it("is rejected at the second check even if its gas is set and other transactions were sent meanwhile", async () => {
+  it("is rejected at the second check even if its gas is set", async () => {
     const entry = await oneEndpoint();
     world.chain.revertCallsTo(CONTRACT, "0x");
     world.holdBlocks();
@@ -225,7 +225,7 @@ describe("a transaction accepted by Fencepost but refused by the only endpoint",
   });
 
   // protects [Holes] src/application/detours/intake.ts, src/application/lane/unconfirmed-refusals.ts, src/adapters/postgres/statements/intake.ts
-  it("is checked once per block, however often the intake table is read", async () => {
+  it("is checked once per block", async () => {
     const entry = await oneEndpoint();
     world.chain.revertCallsTo(CONTRACT, "0x");
     const prospects = vi.spyOn(entry.rpc, "prospects");
@@ -235,7 +235,7 @@ describe("a transaction accepted by Fencepost but refused by the only endpoint",
     expect(prospects).toHaveBeenCalledTimes(1);
   });
 
-  it("is checked again from the beginning by the next owner, and rejected once", async () => {
+  it("is checked again from the beginning by the next owner", async () => {
     const entry = await oneEndpoint();
     world.chain.revertCallsTo(CONTRACT, "0x");
     world.holdBlocks();
@@ -254,7 +254,7 @@ describe("a transaction accepted by Fencepost but refused by the only endpoint",
     expect(items.filter(({ txId }) => txId === refused.txId)).toHaveLength(1);
   });
 
-  it("expires at its validUntil while it waits, even without a new block", async () => {
+  it("expires at its validUntil while it waits", async () => {
     const entry = await oneEndpoint();
     world.chain.revertCallsTo(CONTRACT, "0x");
     world.holdBlocks();

@@ -13,7 +13,7 @@ async function create(node: Awaited<ReturnType<World["startNode"]>>, count: numb
 }
 
 describe("the only RPC endpoint of a chain", () => {
-  it("is not needed for creates with gas and fees on a known lane; other creates are refused while it is down", async () => {
+  it("is not needed for creates with gas and fees on a known lane", async () => {
     world = new World();
     const entry = await world.startNode();
     await create(entry, 1);
@@ -31,7 +31,7 @@ describe("the only RPC endpoint of a chain", () => {
     checkInvariants(world);
   });
 
-  it("makes a create on a new lane fail with 503 while it is down, and nothing is consumed", async () => {
+  it("makes a create on a new lane fail with 503 while the endpoint is down", async () => {
     world = new World();
     const entry = await world.startNode();
     entry.faults.inject({ kind: "unavailable" });
@@ -73,7 +73,7 @@ describe("the only RPC endpoint of a chain", () => {
 });
 
 describe("reorgs", () => {
-  it("only delay the mined transactions that they drop (depth 3): each is CONFIRMED later, with the same nonce", async () => {
+  it("only delay the mined transactions that they drop (depth 3)", async () => {
     world = new World({ settings: { confirmations: 5 } });
     const entry = await world.startNode();
     await create(entry, 30);
@@ -87,33 +87,30 @@ describe("reorgs", () => {
     expect(world.database.state.completions.every(({ state }) => state === "CONFIRMED")).toBe(true);
   });
 
-  it.each([1, 10])(
-    "let an attempt succeed that had reverted in a removed block, if the outcome was not reported yet (depth %i)",
-    async (depth) => {
-      world = new World({ settings: { confirmations: 12 } });
-      const entry = await world.startNode();
-      let reverts = true;
-      world.chain.revertMined(() => reverts);
-      await create(entry, 1);
-      await world.until(() => world.rows()[0]?.receipt?.status === "reverted");
-      world.holdBlocks();
-      const height = world.rows()[0]?.receipt?.blockNumber ?? 0;
-      world.chain.mine(height + depth - 1 - world.chain.head.number);
-      await world.clock.advance(2_000);
-      reverts = false;
-      world.chain.reorg(depth, { drop: "all", keepInPool: false });
-      await world.until(() => world.rows()[0]?.receipt === null);
-      expect(world.database.state.completions).toEqual([]);
-      world.releaseBlocks();
-      await world.allSettled(1);
-      expect(world.rows()[0]).toMatchObject({ state: "CONFIRMED", subState: null, receipt: { status: "success" } });
-      expect(world.rows()[0]?.attempts).toHaveLength(1);
-      expect(world.database.state.completions.map(({ state }) => state)).toEqual(["CONFIRMED"]);
-      checkInvariants(world);
-    },
-  );
+  it.each([1, 10])("let an attempt that reverted in a removed block succeed later (depth %i)", async (depth) => {
+    world = new World({ settings: { confirmations: 12 } });
+    const entry = await world.startNode();
+    let reverts = true;
+    world.chain.revertMined(() => reverts);
+    await create(entry, 1);
+    await world.until(() => world.rows()[0]?.receipt?.status === "reverted");
+    world.holdBlocks();
+    const height = world.rows()[0]?.receipt?.blockNumber ?? 0;
+    world.chain.mine(height + depth - 1 - world.chain.head.number);
+    await world.clock.advance(2_000);
+    reverts = false;
+    world.chain.reorg(depth, { drop: "all", keepInPool: false });
+    await world.until(() => world.rows()[0]?.receipt === null);
+    expect(world.database.state.completions).toEqual([]);
+    world.releaseBlocks();
+    await world.allSettled(1);
+    expect(world.rows()[0]).toMatchObject({ state: "CONFIRMED", subState: null, receipt: { status: "success" } });
+    expect(world.rows()[0]?.attempts).toHaveLength(1);
+    expect(world.database.state.completions.map(({ state }) => state)).toEqual(["CONFIRMED"]);
+    checkInvariants(world);
+  });
 
-  it("cause no new broadcast if they move a transaction to another block: the transaction is found again", async () => {
+  it("cause no new broadcast of a transaction that moves to another block", async () => {
     world = new World({ settings: { confirmations: 6 } });
     const entry = await world.startNode();
     await create(entry, 3);
@@ -125,7 +122,7 @@ describe("reorgs", () => {
     expect(world.chain.witness.length).toBe(sent);
   });
 
-  it("are reported as REORGED in the feed if they are deeper than finality, followed by the new outcome", async () => {
+  it("are reported as REORGED in the feed if they are deeper than finality", async () => {
     world = new World({ settings: { confirmations: 2 } });
     const entry = await world.startNode();
     await create(entry, 4);
@@ -140,7 +137,7 @@ describe("reorgs", () => {
     expect(entry.events).toContainEqual(expect.objectContaining({ type: "alert", code: "DEEP_REORG" }));
   });
 
-  it("are reported as a new fork if they affect stored confirmations; the transaction still becomes final", async () => {
+  it("are reported as a new fork if they affect stored confirmations", async () => {
     world = new World({ settings: { confirmations: 4 } });
     const entry = await world.startNode();
     await create(entry, 1);
@@ -155,7 +152,7 @@ describe("reorgs", () => {
 });
 
 describe("the chain's transaction count", () => {
-  it("makes the next create wait if it is above our next nonce; once it is proved, it becomes the next nonce", async () => {
+  it("delays the next create if the count is above our next nonce", async () => {
     world = new World({ settings: { nonceStateTimeoutMs: 0 } });
     const entry = await world.startNode();
     await create(entry, 5);
@@ -183,7 +180,7 @@ describe("the chain's transaction count", () => {
     checkInvariants(world);
   });
 
-  it("is not used if endpoints disagree: the create gets 503 and consumes nothing", async () => {
+  it("is not used if endpoints disagree", async () => {
     world = new World({ settings: { nonceStateTimeoutMs: 0 } });
     const entry = await world.startNode({ elsewhere: { chain: world.chain, faults: new Faults() } });
     entry.faults.lieAboutNonce((honest) => honest + 7);
@@ -192,7 +189,7 @@ describe("the chain's transaction count", () => {
   });
 
   // protects [Keys of the node, other chains, comparison] src/domain/chain/counts.ts, src/application/stages/2-allocate/allocate.ts
-  it("is not used if one endpoint always reports it too high, even if the other endpoint is always one block behind", async () => {
+  it("is not used if only one of two endpoints reports it", async () => {
     world = new World({ settings: { nonceStateTimeoutMs: 0 } });
     const late = new Faults();
     late.trail(1);
@@ -210,7 +207,7 @@ describe("the chain's transaction count", () => {
     checkInvariants(world);
   });
 
-  it("sets a new lane's first nonce if the account was used, even if the other endpoint is always one block behind", async () => {
+  it("sets a new lane's first nonce even if one endpoint is a block behind", async () => {
     world = new World();
     world.chain.mineForeign(SIGNER, 41);
     const late = new Faults();
@@ -248,7 +245,7 @@ describe("nonce allocation with pending counts", () => {
 });
 
 describe("receipts requested by transaction hash", () => {
-  it("are requested as soon as a transaction is sent, if that is configured", async () => {
+  it("are requested right after the send, if that is configured", async () => {
     world = new World({ settings: { fetchReceiptUponEntry: true, staleReceiptTimeoutMs: 3_600_000 } });
     const entry = await world.startNode();
     world.holdBlocks();
@@ -264,7 +261,7 @@ describe("receipts requested by transaction hash", () => {
     await world.allSettled(1);
   });
 
-  it("find a transaction that block receipts never contained, after the stale timeout", async () => {
+  it("find a transaction that block receipts never contained", async () => {
     world = new World({ settings: { staleReceiptTimeoutMs: 5_000 } });
     const entry = await world.startNode();
     entry.faults.inject({ kind: "unavailable" }, { method: "eth_getBlockReceipts" });

@@ -16,7 +16,7 @@ function clocks(aheadMs: number) {
 }
 
 describe("the node's time of day", () => {
-  it("is the machine's until the database's time is read, and the database's from then on", async () => {
+  it("is the database's time after the first read", async () => {
     const { machine, observe, isAheadByMs } = clocks(HOUR_MS);
     expect(isAheadByMs()).toBe(0);
     observe();
@@ -36,7 +36,7 @@ describe("the node's time of day", () => {
   });
 
   // protects [The fence] src/application/database-clock.ts
-  it("follows the database's clock forward slowly, so that nothing appears an hour old after a clock change", async () => {
+  it("follows the database's clock forward only slowly", async () => {
     const { machine, databaseMs, observe, isAheadByMs } = clocks(0);
     observe();
     databaseMs.ahead = HOUR_MS;

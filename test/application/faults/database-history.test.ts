@@ -23,7 +23,7 @@ async function untilReconciled(entry: WorldNode, lanes = SIGNERS.length): Promis
 }
 
 describe("promotion of a standby without data loss", () => {
-  it("stops the node at once; the node resumes without an operator, in a new feed epoch", async () => {
+  it("stops the node, which resumes without an operator", async () => {
     world = new World();
     const entry = await world.startNode();
     await create(entry);
@@ -40,7 +40,7 @@ describe("promotion of a standby without data loss", () => {
     checkInvariants(world);
   });
 
-  it("is noticed by a node without lanes at its next claim, before its next lease renewal", async () => {
+  it("is noticed by a node without lanes at its next claim", async () => {
     world = new World();
     const entry = world.addNode();
     entry.store.claimLanes = async () => [];
@@ -51,7 +51,7 @@ describe("promotion of a standby without data loss", () => {
     expect(of(entry, "store.historyChanged")).toMatchObject([{ detail: "another timeline" }]);
   });
 
-  it("gives feed readers 409 with the new epoch and the position to resume at, so that nothing is missed", async () => {
+  it("gives feed readers a 409 with the new epoch", async () => {
     world = new World();
     const entry = await world.startNode();
     await create(entry);
@@ -70,7 +70,7 @@ describe("promotion of a standby without data loss", () => {
     expect(page.items.map(({ seq }) => seq)).toEqual([next + 1]);
   });
 
-  it("starts only one new feed epoch, even if three nodes notice it separately", async () => {
+  it("starts only one new feed epoch, even if three nodes notice the promotion", async () => {
     world = new World();
     const nodes = [await world.startNode(), await world.startNode(), await world.startNode()];
     await world.clock.advance(5_000);
@@ -85,7 +85,7 @@ describe("promotion of a standby without data loss", () => {
     checkInvariants(world);
   });
 
-  it("lets nodes allocate no nonce and broadcast nothing while the chain's transaction count cannot be read", async () => {
+  it("stops nonce allocation while the chain's transaction count cannot be read", async () => {
     world = new World();
     const entry = await world.startNode();
     world.holdBlocks();
@@ -110,7 +110,7 @@ describe("promotion of a standby without data loss", () => {
     checkInvariants(world);
   });
 
-  it("makes nodes ignore a transaction count that a second read does not confirm", async () => {
+  it("makes nodes ignore a transaction count that a second read contradicts", async () => {
     world = new World();
     const entry = await world.startNode();
     await create(entry);
@@ -139,7 +139,7 @@ describe("a database restored from a backup", () => {
     world.database.restore(backup);
   }
 
-  it("suspends every lane until an operator resumes it; afterwards no earlier nonce is allocated again", async () => {
+  it("suspends every lane until an operator resumes the lane", async () => {
     world = new World();
     const entry = await world.startNode();
     await lose(entry);
@@ -170,7 +170,7 @@ describe("a database restored from a backup", () => {
     );
   });
 
-  it("starts a feed epoch above every sequence number already read, and the remaining completions stay readable", async () => {
+  it("starts a feed epoch above every sequence number already read", async () => {
     world = new World();
     const entry = await world.startNode();
     await create(entry);
@@ -189,7 +189,7 @@ describe("a database restored from a backup", () => {
     expect(left.items.map(({ seq }) => seq)).toEqual([1]);
   });
 
-  it("leaves intake rows of suspended lanes waiting, without delaying the rows of other lanes", async () => {
+  it("does not let suspended lanes delay the intake rows of other lanes", async () => {
     world = new World();
     const entry = await world.startNode();
     world.database.changeHistory(true);

@@ -29,7 +29,7 @@ const count = (signer: string): number =>
   world.rows().filter(({ lane, state }) => lane.signer === signer && state === "CONFIRMED").length;
 
 describe("a lane that hangs", () => {
-  it("delays neither other lanes nor their intake rows, if it hangs during a reload", async () => {
+  it("during a reload delays no other lane", async () => {
     const entry = await startKnown();
     entry.store.acquireLane = () => new Promise(() => undefined);
     entry.store.failNextCommit("unknown-lost");
@@ -43,7 +43,7 @@ describe("a lane that hangs", () => {
     await world.until(() => count(OTHER) === 3, 20_000);
   });
 
-  it("delays no concurrent create of another lane, if it hangs while its transaction count is read", async () => {
+  it("while its transaction count is read delays no create of another lane", async () => {
     const entry = await startKnown({ settings: { nonceStateTimeoutMs: 0 } });
     const { rpc } = entry;
     const counted = rpc.transactionCount.bind(rpc);
@@ -52,7 +52,7 @@ describe("a lane that hangs", () => {
     expect(await world.settle(entry.node.api.create(transfer({ signer: OTHER })), 5_000)).toMatchObject({ nonce: 1 });
   });
 
-  it("delays no other lane's intake rows, if it hangs while its intake row is prepared", async () => {
+  it("while its intake row is prepared delays no intake rows of other lanes", async () => {
     const entry = await startKnown();
     const { rpc } = entry;
     const simulated = rpc.simulate.bind(rpc);

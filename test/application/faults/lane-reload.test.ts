@@ -53,7 +53,7 @@ function actionRequest(action: "suspend" | "resume" | "realign") {
 }
 
 describe("a lane that is reloaded", () => {
-  it("still includes a nonce that was reserved during the reload: its reservation expires, and the transactions above proceed", async () => {
+  it("includes a nonce that was reserved during the reload", async () => {
     const entry = await startKnown({ settings: { holePolicy: "heal", nonceStateTimeoutMs: 0 } });
     const count = holdNext(entry, "transactionCount");
     const reserving = entry.node.api.reserveNonce({ signer: SIGNER, ttl: 5 });
@@ -67,7 +67,7 @@ describe("a lane that is reloaded", () => {
     await world.allSettled(3);
   });
 
-  it("is not changed by a search for other programs' transactions that began before the reload", async () => {
+  it("is not changed by a search that began before the reload", async () => {
     const entry = await startKnown();
     world.holdBlocks();
     await world.settle(entry.node.api.create(transfer()));
@@ -100,7 +100,7 @@ describe("a lane that is reloaded", () => {
   });
 
   // protects [Operators] src/application/lane/between-owners.ts, src/application/lane/term.ts
-  it("refuses a realign of its next nonce that began before the reload, and the operator gets UNAVAILABLE", async () => {
+  it("refuses a change of its next nonce that began before the reload", async () => {
     const entry = await startKnown({ node: { mode: "basic" } });
     const count = holdNext(entry, "transactionCount");
     const realigning = entry.node.api.actOnLane(actionRequest("realign"));
@@ -112,7 +112,7 @@ describe("a lane that is reloaded", () => {
     await expect(world.settle(realigning)).rejects.toMatchObject({ code: "UNAVAILABLE" });
   });
 
-  it("stores no nonce gaps found by a search that began before the reload, because they would never be filled", async () => {
+  it("stores no nonce gaps found by a search that began before the reload", async () => {
     const bench = createStageBench({ cursor: 9, tracking: [trackedRecord(8)] });
     const look = () => findSkipped(bench);
     for (let looks = 0; looks < 2; looks++) {

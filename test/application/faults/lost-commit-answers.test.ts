@@ -50,23 +50,20 @@ const SCENES: Readonly<Partial<Record<LaneWrite["kind"], Scene>>> = {
 
 describe("a commit that succeeded but whose response was lost", () => {
   // protects [Reads] src/application/lane/term.ts
-  it.each(Object.entries(SCENES))(
-    "makes the lane reload (write %s); the reloaded lane includes the write and continues",
-    async (kind, scene) => {
-      world = new World({ signers: [SIGNER], settings: { reconciliationIntervalMs: 10_000, holePolicy: "heal" } });
-      const entry = await world.startNode();
-      await create(entry);
-      await world.allSettled(1);
-      const lost = loseAnswerTo(entry, kind as LaneWrite["kind"]);
-      const resumed = () => entry.events.filter(({ type }) => type === "lane.resumed").length;
-      await scene.happen(entry);
-      await world.until(() => lost.isLost, 120_000);
-      const before = resumed();
-      await world.until(() => resumed() > before, 30_000);
-      checkRemembered(world);
-      const { txId, nonce } = await create(entry);
-      expect(nonce).toBe(scene.next);
-      await world.until(() => world.rows().find((row) => row.txId === txId)?.state === "CONFIRMED", 60_000);
-    },
-  );
+  it.each(Object.entries(SCENES))("is included in the reloaded lane (write %s)", async (kind, scene) => {
+    world = new World({ signers: [SIGNER], settings: { reconciliationIntervalMs: 10_000, holePolicy: "heal" } });
+    const entry = await world.startNode();
+    await create(entry);
+    await world.allSettled(1);
+    const lost = loseAnswerTo(entry, kind as LaneWrite["kind"]);
+    const resumed = () => entry.events.filter(({ type }) => type === "lane.resumed").length;
+    await scene.happen(entry);
+    await world.until(() => lost.isLost, 120_000);
+    const before = resumed();
+    await world.until(() => resumed() > before, 30_000);
+    checkRemembered(world);
+    const { txId, nonce } = await create(entry);
+    expect(nonce).toBe(scene.next);
+    await world.until(() => world.rows().find((row) => row.txId === txId)?.state === "CONFIRMED", 60_000);
+  });
 });

@@ -38,7 +38,7 @@ it.each([
   ["behind", -HOUR_MS],
 ])(
   // protects [The fence] src/application/database-clock.ts
-  "with a machine clock an hour %s, a transaction's age follows the database's clock: alert and stuck hook are on time",
+  "with a machine clock an hour %s, a transaction's age follows the database's clock",
   async (_, aheadMs) => {
     const { asked, node, codes } = await sentByAnother(aheadMs);
     expect(node.node.gauges().oldestPendingAgeSeconds).toBeLessThan(PATIENCE_MS / 1_000);

@@ -26,8 +26,8 @@ function words(): readonly string[] {
 const belowWindow = (params: readonly unknown[]): boolean =>
   params.some((height) => typeof height === "number" && height < world.chain.head.number - LONG + 20);
 
-describe("the chain, while no node is running,", () => {
-  it("may mine many blocks: receipts below the window of read blocks are found by hash and checked against the chain", async () => {
+describe("after a time without a running node,", () => {
+  it("receipts in blocks that no node read are found by transaction hash", async () => {
     world = new World();
     const first = await world.startNode();
     await create(first, 3);
@@ -39,7 +39,7 @@ describe("the chain, while no node is running,", () => {
     checkInvariants(world);
   });
 
-  it("may replace blocks by a reorg: no receipt of the abandoned branch is used", async () => {
+  it("receipts from a branch that a reorg removed are not used", async () => {
     world = new World();
     const first = await world.startNode();
     await create(first, 3);
@@ -54,7 +54,7 @@ describe("the chain, while no node is running,", () => {
     expect(words()).toEqual(["CONFIRMED", "CONFIRMED", "CONFIRMED"]);
   });
 
-  it("may drop transactions reported as CONFIRMED: the next owner reports REORGED, however late", async () => {
+  it("the next owner reports REORGED if a reorg dropped a confirmed transaction", async () => {
     world = new World();
     const first = await world.startNode();
     await create(first, 2);
@@ -68,7 +68,7 @@ describe("the chain, while no node is running,", () => {
     expect(words()).toEqual(["CONFIRMED", "CONFIRMED", "REORGED", "REORGED", "CONFIRMED", "CONFIRMED"]);
   });
 
-  it("may drop reported transactions: the watch for reorgs does not end before the old blocks can be read", async () => {
+  it("the check for reorgs does not end before the old blocks can be read", async () => {
     world = new World();
     const first = await world.startNode();
     await create(first, 2);
@@ -88,7 +88,7 @@ describe("the chain, while no node is running,", () => {
     checkInvariants(world);
   });
 
-  it("may mine more blocks than the watch for reorgs covers: the watch ends once the outcome is confirmed again", async () => {
+  it("the check for reorgs ends once the outcome is confirmed again", async () => {
     world = new World();
     const first = await world.startNode();
     await create(first, 2);
@@ -108,8 +108,8 @@ describe("the chain, while no node is running,", () => {
   });
 });
 
-describe("a loss of blocks in the follower of new blocks", () => {
-  it("leads to a lookup by hash of all pending transactions if the follower's buffer was full", async () => {
+describe("blocks missed by a running node", () => {
+  it("cause a lookup of all pending transactions by hash", async () => {
     world = new World({
       settings: { blockQueueLength: 1, staleReceiptTimeoutMs: 3_600_000, resubmitIntervalMs: null },
     });
@@ -134,7 +134,7 @@ describe("a loss of blocks in the follower of new blocks", () => {
     checkInvariants(world);
   });
 
-  it("leads to a new broadcast of the dropped transactions if a reorg was deeper than the follower's window", async () => {
+  it("cause a new broadcast of transactions that a deep reorg dropped", async () => {
     world = new World({ settings: { confirmations: 400, staleReceiptTimeoutMs: 3_600_000 } });
     const entry = await world.startNode();
     world.chain.mine(5);
@@ -148,8 +148,8 @@ describe("a loss of blocks in the follower of new blocks", () => {
   });
 });
 
-describe("receipts of a block, while the endpoint cannot return them,", () => {
-  it("are fetched by block when the endpoint responds again, without a lookup by hash", async () => {
+describe("block receipts that the endpoint cannot return", () => {
+  it("are fetched by block when the endpoint responds again", async () => {
     world = new World({ settings: { staleReceiptTimeoutMs: 3_600_000, resubmitIntervalMs: null } });
     const entry = await world.startNode();
     entry.faults.inject({ kind: "unavailable" }, { method: "eth_getBlockReceipts", times: 3 });

@@ -25,8 +25,8 @@ describe("a chain whose finalized block cannot be read", () => {
   });
 });
 
-describe("a round of finality checks in which one part fails", () => {
-  it("still decides outcomes if the number of confirmations, which is only displayed, cannot be stored", async () => {
+describe("finality checks", () => {
+  it("still decide outcomes if the number of confirmations cannot be stored", async () => {
     world = new World();
     const entry = await world.startNode();
     const commit = entry.store.commit.bind(entry.store);
@@ -38,7 +38,7 @@ describe("a round of finality checks in which one part fails", () => {
     await world.allSettled(1, 30_000);
   });
 
-  it("still decides outcomes of all other lanes if the check of one lane fails", async () => {
+  it("still decide outcomes of other lanes if the check of one lane fails", async () => {
     world = new World();
     const entry = await world.startNode();
     const [broken, other] = SIGNERS as [Address, Address];
@@ -57,7 +57,7 @@ describe("a round of finality checks in which one part fails", () => {
 });
 
 describe("receipts found while the chain's identity is not verified", () => {
-  it("are looked up again as soon as that identity is verified, without waiting for the stale timeout", async () => {
+  it("are looked up again as soon as the identity is verified", async () => {
     world = new World({ settings: { confirmations: 0 } });
     const entry = await world.startNode();
     await world.settle(entry.node.api.create(transfer()));

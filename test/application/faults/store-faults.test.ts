@@ -15,7 +15,7 @@ async function confirmOne(entry: WorldNode): Promise<void> {
 
 describe("a commit that fails", () => {
   it.each<CommitFault>(["unavailable", "unknown-lost"])(
-    "makes the create fail with 503 if it fails during allocation (%s), and nothing is stored",
+    "during nonce allocation makes the create fail with 503 (%s)",
     async (fault) => {
       world = new World();
       const entry = await world.startNode();
@@ -29,7 +29,7 @@ describe("a commit that fails", () => {
     },
   );
 
-  it("makes the create fail with 503, the transaction id and `outcome: unknown` if it may have been applied", async () => {
+  it("makes the create return `outcome: unknown` if the commit may have been applied", async () => {
     world = new World();
     const entry = await world.startNode();
     await confirmOne(entry);
@@ -42,7 +42,7 @@ describe("a commit that fails", () => {
     checkInvariants(world);
   });
 
-  it("still suspends the lane if it was the commit of a suspend that the database did apply", async () => {
+  it("still suspends the lane if the database applied the suspend", async () => {
     world = new World();
     const entry = await world.startNode();
     await confirmOne(entry);
@@ -73,7 +73,7 @@ describe("a commit that fails", () => {
   });
 
   it.each([1, 2, 3, 4, 5, 6])(
-    "never prevents a transaction from being confirmed exactly once, if it is write number %i after a create",
+    "does not stop the confirmation of transactions (write %i after a create)",
     async (nth) => {
       for (const fault of ["unavailable", "unknown-lost", "unknown-committed"] as const) {
         world = new World({ settings: { resubmitIntervalMs: 3_000 } });
@@ -96,7 +96,7 @@ describe("a commit that fails", () => {
 });
 
 describe("a database that is unavailable when a node starts", () => {
-  it("only delays the start if it returns within seconds", async () => {
+  it("only delays the start if the database returns within seconds", async () => {
     world = new World();
     const first = await world.startNode();
     await confirmOne(first);
@@ -112,14 +112,14 @@ describe("a database that is unavailable when a node starts", () => {
     checkInvariants(world);
   });
 
-  it("makes the start fail if it does not return within a lease duration", async () => {
+  it("makes the start fail after a lease duration", async () => {
     world = new World();
     const entry = world.addNode();
     entry.store.cut();
     await expect(world.settle(entry.node.start(), 15_000)).rejects.toThrow();
   });
 
-  it("delays only the claiming of lanes if it fails at the first claims", async () => {
+  it("delays only the claims of lanes if the first claims fail", async () => {
     world = new World();
     const entry = world.addNode();
     const claim = entry.store.claimLanes.bind(entry.store);
@@ -134,7 +134,7 @@ describe("a database that is unavailable when a node starts", () => {
 });
 
 describe("lanes that are locked when a node tries to claim them", () => {
-  it("are claimed later, even if no hint reports them as free", async () => {
+  it("are claimed later even without a hint", async () => {
     world = new World();
     const entry = world.addNode();
     const claim = entry.store.claimLanes.bind(entry.store);
@@ -148,7 +148,7 @@ describe("lanes that are locked when a node tries to claim them", () => {
 });
 
 describe("a database outage", () => {
-  it("is reported as 503 with Retry-After, and the node recovers without an operator", async () => {
+  it("is reported as 503 with Retry-After", async () => {
     world = new World();
     const entry = await world.startNode();
     await confirmOne(entry);
@@ -168,7 +168,7 @@ describe("a database outage", () => {
     checkInvariants(world);
   });
 
-  it("makes the node stop at its own deadline, and return as a new instance, if it lasts longer than the lease", async () => {
+  it("makes the node register as a new instance if the outage outlasts the lease", async () => {
     world = new World();
     const entry = await world.startNode();
     await confirmOne(entry);
@@ -190,7 +190,7 @@ describe("a database outage", () => {
 });
 
 describe("a request id", () => {
-  it("makes one transaction with one nonce if it is sent a hundred times at once, and all responses name that transaction", async () => {
+  it("makes one transaction if it is sent a hundred times at once", async () => {
     world = new World();
     const entry = await world.startNode();
     const answers = await world.settle(
@@ -236,7 +236,7 @@ describe("a request id", () => {
 });
 
 describe("bounded lane queues", () => {
-  it("refuse creates with 429 beyond the limit, and drop no create that was accepted", async () => {
+  it("refuse creates with 429 beyond the limit", async () => {
     world = new World({ node: { queueLimit: 50 } });
     const entry = await world.startNode();
     const results = await world.settle(entry.node.api.createBatch(Array.from({ length: 80 }, () => transfer())));

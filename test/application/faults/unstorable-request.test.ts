@@ -33,7 +33,7 @@ function intent(overrides: Parameters<typeof transfer>[0] = {}): Intent {
 }
 
 describe("a create that the database cannot store", () => {
-  it("is refused alone or within a batch with INVALID_REQUEST, so that the caller does not retry forever", async () => {
+  it("is refused with INVALID_REQUEST", async () => {
     const { node } = await startPoisoned();
     const refused = {
       code: "INVALID_REQUEST",
@@ -44,14 +44,14 @@ describe("a create that the database cannot store", () => {
     expect(both).toMatchObject([refused, { outcome: "created" }]);
   });
 
-  it("ends as FAILED_FINAL if it came through the intake table, even if no row follows it", async () => {
+  it("ends as FAILED_FINAL if it came through the intake table", async () => {
     await startPoisoned();
     world.database.insertIntake(intent(POISON));
     await world.until(() => world.rows()[0]?.state === "FAILED_FINAL", 10_000);
     expect(world.database.state.completions).toMatchObject([{ state: "FAILED_FINAL", settled: true }]);
   });
 
-  it("does not set a new signer's first nonce: the next create reads it from the chain", async () => {
+  it("does not set a new signer's first nonce", async () => {
     const { node } = await startPoisoned();
     await world.settle(node.api.createBatch([transfer(POISON), transfer(POISON)]));
     expect(await world.settle(node.api.create(transfer()))).toMatchObject({ nonce: 0 });

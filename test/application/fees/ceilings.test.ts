@@ -85,7 +85,7 @@ function caps(txId: string): readonly bigint[] {
 
 describe("a fee market with extreme prices", () => {
   it.each(LIES.flatMap(([what, lie]) => [1, 2].map((endpoints) => [what, endpoints, lie] as const)))(
-    "leads to no fee above the ceiling, and to an alert (%s, with %d endpoints)",
+    "leads to no fee above the ceiling (%s, with %d endpoints)",
     async (_, endpoints, lie) => {
       const node = await startLying(lie, {}, endpoints);
       const txId = await ops.create(node, { payload: BARE });
@@ -99,7 +99,7 @@ describe("a fee market with extreme prices", () => {
     },
   );
 
-  it("is explained together with the setting that limits the fee, while the transaction is not mined", async () => {
+  it("is explained together with the setting that limits the fee", async () => {
     const node = await startLying({ baseFee: 0n, price: FORTUNE });
     world.holdBlocks();
     const txId = await ops.sent(node, { payload: BARE });
@@ -126,7 +126,7 @@ describe("a fee market with extreme prices", () => {
   });
 
   // protects [Sent again, priced again, stuck] src/application/detours/another-attempt.ts, src/application/stages/3-sign/sign.ts
-  it("does not make a placeholder, or a transaction that the chain node signs, pay more than the ceiling", async () => {
+  it("does not make a placeholder pay more than the ceiling", async () => {
     const options = { settings: { holePolicy: "heal" }, nodeSigners: [SIGNERS[2] as `0x${string}`] } as const;
     const node = await startLying({ baseFee: 0n, price: FORTUNE }, options);
     const { reservation } = await world.settle(node.node.api.reserveNonce({ signer: SIGNER, ttl: "1s" }));
@@ -148,7 +148,7 @@ describe("the ceiling on gas cost", () => {
   const GUZZLER = `0x${"cc".repeat(20)}` as const;
 
   // protects [Sent again, priced again, stuck] src/application/stages/1-create/prepare.ts
-  it("refuses a create before a nonce is allocated, if the highest fee within the ceiling is below the base fee", async () => {
+  it("refuses a create if the highest permitted fee is below the base fee", async () => {
     // With 21,000 gas, the cost ceiling allows 100 gwei per gas, which equals the base fee. With 22,000 gas, it allows
     // a little less.
     const dear = { baseFee: 100n * GWEI, price: GWEI };
@@ -176,7 +176,7 @@ describe("the ceiling on gas cost", () => {
 
 describe("a caller's own fees", () => {
   // protects [Sent again, priced again, stuck] src/application/stages/1-create/prepare.ts
-  it("are refused above the ceiling, in a single create and in a batch, and consume no nonce", async () => {
+  it("are refused above the ceiling", async () => {
     const node = await start();
     expect(await refusal(node.node.api.create(priced(OVER)))).toMatchObject(overCeiling());
     const legacy = priced({ gasPrice: String(MOST + 1n) });
@@ -186,7 +186,7 @@ describe("a caller's own fees", () => {
     await world.allSettled(1);
   });
 
-  it("are accepted at the ceiling, and refused if gas times fee exceeds the ceiling on gas cost", async () => {
+  it("are refused if gas times fee exceeds the ceiling on gas cost", async () => {
     const node = await start();
     const at = { maxFeePerGas: String(MOST), maxPriorityFeePerGas: String(GWEI) };
     const txId = await ops.create(node, { payload: { ...BARE, gas: "21000", ...at } });
@@ -206,7 +206,7 @@ describe("a caller's own fees", () => {
   });
 
   // protects [Sent again, priced again, stuck] src/application/stages/1-create/prepare.ts
-  it("end an intake row as FAILED_FINAL without a nonce if they are above the ceiling, and the rows behind it proceed", async () => {
+  it("end an intake row as FAILED_FINAL if they are above the ceiling", async () => {
     const node = await start();
     const ports = { codec: createCodec(), entropy: createSeededEntropy(9), chainIds: [CHAIN_ID] };
     const [dear, fine] = [normalise(ports, priced(OVER)), normalise(ports, transfer())];
@@ -238,7 +238,7 @@ describe("a caller's own fees", () => {
   });
 });
 
-describe("an operator's or stuck hook's fee above the ceiling", () => {
+describe("a fee above the ceiling from an operator or a hook", () => {
   const dearer = { action: "REPLACE", reason: "r" } as const;
 
   it.each([
@@ -249,7 +249,7 @@ describe("an operator's or stuck hook's fee above the ceiling", () => {
     ["resolve", { action: "CANCEL", fees: OVER }],
     ["resolve", { action: "PLACEHOLDER", fees: OVER }],
     // protects [Sent again, priced again, stuck] src/application/detours/change-payload.ts
-  ] as const)("is refused (%s %j), for signed and for queued transactions", async (action, request) => {
+  ] as const)("is refused (%s %j)", async (action, request) => {
     const node = await start({ settings: { inFlightWindow: 1 } });
     world.holdBlocks();
     const txId = await ops.sent(node);
@@ -264,7 +264,7 @@ describe("an operator's or stuck hook's fee above the ceiling", () => {
   });
 
   // protects [Sent again, priced again, stuck] src/application/detours/change-payload.ts
-  it("is refused in an externally signed transaction, with or without blobs", async () => {
+  it("is refused in an externally signed transaction", async () => {
     const node = await start();
     world.holdBlocks();
     const txId = await ops.sent(node);
@@ -280,7 +280,7 @@ describe("an operator's or stuck hook's fee above the ceiling", () => {
     ["fees", async () => ({ ...dearer, fees: OVER })],
     ["bytes", async () => ({ ...dearer, rawTransaction: await signed(0, MOST + 1n) })],
     // protects [Sent again, priced again, stuck] src/application/detours/change-payload.ts
-  ])("is refused if a hook returns it as %s: nothing is signed, and an alert is raised", async (_, decide) => {
+  ])("is refused if a hook returns it as %s", async (_, decide) => {
     const node = await start({ settings: { alertHeadAgeMs: 1_000 } }, { stuckHook: { decide } });
     world.holdBlocks();
     const txId = await ops.sent(node);
@@ -290,7 +290,7 @@ describe("an operator's or stuck hook's fee above the ceiling", () => {
     expect(ops.kinds(txId)).toEqual(["initial"]);
   });
 
-  it("is refused even if it is needed to outbid an attempt at the ceiling", async () => {
+  it("is refused even to outbid an attempt at the ceiling", async () => {
     const node = await start();
     world.holdBlocks();
     const at = { gas: "21000", maxFeePerGas: String(MOST), maxPriorityFeePerGas: String(GWEI) };
@@ -306,7 +306,7 @@ describe("an operator's or stuck hook's fee above the ceiling", () => {
 
 describe("a caller's own transaction for a reserved nonce", () => {
   // protects [Sent again, priced again, stuck] src/application/operations/reservations.ts
-  it("is refused above the ceiling, and the nonce stays reserved for a cheaper transaction", async () => {
+  it("is refused if the fee is above the ceiling", async () => {
     const node = await start();
     const { reservation } = await world.settle(node.node.api.reserveNonce({ signer: SIGNER }));
     const { reservationId, nonce } = reservation;
@@ -320,7 +320,7 @@ describe("a caller's own transaction for a reserved nonce", () => {
   });
 
   // protects [Sent again, priced again, stuck] src/application/operations/reservations.ts
-  it("is followed to its outcome, whatever its fee, if the caller has already sent it", async () => {
+  it("is accepted at any fee if the caller has already sent it", async () => {
     const node = await start();
     const { reservation } = await world.settle(node.node.api.reserveNonce({ signer: SIGNER }));
     const submission = world.chain.submit(await signed(reservation.nonce, 2n * MOST));
@@ -338,7 +338,7 @@ describe("a lowered fee or cost ceiling", () => {
   }
 
   // protects [Sent again, priced again, stuck] src/application/stages/3-sign/sign.ts, src/application/detours/reprice.ts
-  it("does not stop transactions that were signed before, but no higher fee is signed for them", async () => {
+  it("does not stop transactions that were signed before", async () => {
     const before = await start({ settings: { resubmitIntervalMs: 1_000 } });
     world.chain.setBaseFee(50n * GWEI);
     const txId = await ops.sent(before);
@@ -355,7 +355,7 @@ describe("a lowered fee or cost ceiling", () => {
   });
 
   // protects [Sent again, priced again, stuck] src/application/stages/3-sign/sign.ts, src/application/detours/reprice.ts
-  it("limits the fee of a transaction that was accepted before but not yet signed, with an alert", async () => {
+  it("limits the fee of a transaction that is not signed yet", async () => {
     const before = await start();
     await ops.lane(before, "suspend");
     const txId = await ops.create(before);
@@ -368,7 +368,7 @@ describe("a lowered fee or cost ceiling", () => {
   });
 
   // protects [Sent again, priced again, stuck] src/application/stages/3-sign/sign.ts, src/application/detours/reprice.ts
-  it("rejects an unsigned transaction above it, and gives its nonce to the next transaction", async () => {
+  it("rejects an unsigned transaction that exceeds the new ceiling", async () => {
     const before = await start();
     await ops.lane(before, "suspend");
     const dear = await ops.create(before, {

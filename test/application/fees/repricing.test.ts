@@ -45,7 +45,7 @@ function events(row: TransactionRow | undefined): readonly string[] {
 
 describe("a market fee above the fee of sent transactions", () => {
   // protects [Sent again, priced again, stuck] src/domain/fees/repricing.ts
-  it("causes repricing in nonce order, by at least 10 % in both fee fields, and every transaction is mined", async () => {
+  it("causes repricing in nonce order", async () => {
     world = busyWorld();
     const entry = await world.startNode();
     world.chain.setBaseFee(50n * GWEI);
@@ -66,7 +66,7 @@ describe("a market fee above the fee of sent transactions", () => {
     expect(order).toEqual([0, 1, 2, 3]);
   });
 
-  it("does not lead to repricing before the resubmit interval", async () => {
+  it("causes no repricing before the resubmit interval", async () => {
     world = busyWorld();
     const entry = await world.startNode();
     world.chain.setBaseFee(50n * GWEI);
@@ -76,7 +76,7 @@ describe("a market fee above the fee of sent transactions", () => {
   });
 
   // protects [Sent again, priced again, stuck] src/application/loops/tend.ts, src/application/lane/owned-lane.ts
-  it("does not lead to repricing of a transaction behind a missing nonce", async () => {
+  it("causes no repricing of a transaction behind a missing nonce", async () => {
     world = busyWorld();
     const entry = await world.startNode();
     entry.faults.lieAboutNonce(() => 7);
@@ -90,7 +90,7 @@ describe("a market fee above the fee of sent transactions", () => {
     expect(row?.submitAttempts).toBeGreaterThan(5);
   });
 
-  it("does not lead to repricing if that is disabled: the same attempt is broadcast again", async () => {
+  it("causes no repricing if repricing is disabled", async () => {
     world = busyWorld({ settings: { repricing: null } });
     const entry = await world.startNode();
     world.chain.setBaseFee(50n * GWEI);
@@ -121,7 +121,7 @@ describe("a market fee above the fee of sent transactions", () => {
     expect(world.rows()[0]?.receipt?.txHash).toBe(first?.txHash);
   });
 
-  it("leads to repricing of legacy transactions on a chain without base fees", async () => {
+  it("causes repricing of legacy transactions on a chain without base fees", async () => {
     world = busyWorld({ chain: { baseFee: null, minimumTip: 3n * GWEI } });
     const entry = await world.startNode();
     await create(entry, 2, { maxFeePerGas: undefined, maxPriorityFeePerGas: undefined, gasPrice: String(2n * GWEI) });
@@ -134,7 +134,7 @@ describe("a market fee above the fee of sent transactions", () => {
   });
 });
 
-describe("repricing, with two endpoints that report different fee markets,", () => {
+describe("repricing with two endpoints that report different fees", () => {
   const LOW: FeeMarket = { baseFees: [7n], priorityFees: [0n], gasPrice: 7n };
   const UNPRICED = { maxFeePerGas: undefined, maxPriorityFeePerGas: undefined, gas: "21000" };
 
@@ -150,7 +150,7 @@ describe("repricing, with two endpoints that report different fee markets,", () 
   }
 
   // protects [Sent again, priced again, stuck] src/domain/fees/climbing.ts, src/application/loops/tend.ts
-  it("offers the lower fee first, and reaches the higher one within ten blocks", async () => {
+  it("offers the lower fee first", async () => {
     const dearer = { baseFee: 50n * GWEI, tip: GWEI, gasPrice: 51n * GWEI };
     const entry = await differing({ ...LOW, dearer });
     world.chain.setBaseFee(50n * GWEI);
@@ -176,7 +176,7 @@ describe("repricing, with two endpoints that report different fee markets,", () 
   });
 
   // protects [Sent again, priced again, stuck] src/application/chain/disputes.ts, src/application/queries/node-reports.ts
-  it("raises one alert per minute, and attention and explain show the disagreement until it ends", async () => {
+  it("raises one alert per minute", async () => {
     const disputed = ["a asks 7 wei for a unit of gas", "b asks 900 wei for a unit of gas"];
     const entry = await differing({ ...LOW, disputed });
     world.holdBlocks();
@@ -195,7 +195,7 @@ describe("repricing, with two endpoints that report different fee markets,", () 
     expect(await attention()).not.toContain("RPC_DISAGREES");
   });
 
-  it("does not raise the fee if blocks accept the lower one", async () => {
+  it("does not raise the fee if blocks accept the lower fee", async () => {
     const dearer = { baseFee: 50n * GWEI, tip: 900n * GWEI, gasPrice: 950n * GWEI };
     const entry = await differing({
       baseFees: [50n * GWEI],
@@ -213,7 +213,7 @@ describe("repricing, with two endpoints that report different fee markets,", () 
 
 describe("the limit of automatic repricing", () => {
   // protects [Sent again, priced again, stuck] src/domain/fees/repricing.ts, src/application/detours/reprice.ts, src/domain/fees/ceilings.ts
-  it("is five times the first fee: one alert is raised, and the last attempt is still broadcast", async () => {
+  it("is five times the first fee by default", async () => {
     world = busyWorld();
     const entry = await world.startNode();
     world.chain.setBaseFee(1_000n * GWEI);
@@ -239,7 +239,7 @@ describe("the limit of automatic repricing", () => {
   });
 
   // protects [Sent again, priced again, stuck] src/application/detours/reprice.ts
-  it("may be a number of attempts: no further attempt is signed then, but the outcome is still awaited", async () => {
+  it("may be a number of attempts", async () => {
     world = busyWorld({ settings: { maxAttempts: 3, repricing: linearRepricing(20) } });
     const entry = await world.startNode();
     world.chain.setBaseFee(90n * GWEI);
@@ -255,7 +255,7 @@ describe("the limit of automatic repricing", () => {
 });
 
 describe("a chain node's response `underpriced`", () => {
-  it("leads, for the first attempt, to one attempt with a higher fee, not to a loop", async () => {
+  it("causes one attempt with a higher fee, not a loop", async () => {
     world = busyWorld({ chain: { refuseUnderBaseFee: true } });
     const entry = await world.startNode();
     world.chain.setBaseFee(50n * GWEI);
@@ -268,7 +268,7 @@ describe("a chain node's response `underpriced`", () => {
   });
 
   // protects [Sent again, priced again, stuck] src/application/detours/reprice.ts
-  it("leads, if another program's transaction has the nonce, to higher fees step by step, below the ceiling", async () => {
+  it("raises the fee gradually if another program's transaction has the nonce", async () => {
     world = busyWorld();
     const entry = await world.startNode();
     world.holdBlocks();
@@ -283,7 +283,7 @@ describe("a chain node's response `underpriced`", () => {
     expect(offers(world.rows()[0]).at(-1)?.[0]).toBeLessThanOrEqual(100n * GWEI);
   });
 
-  it("leads to no further attempt if it is the response to a rebroadcast whose first response was lost", async () => {
+  it("causes no further attempt if it answers a rebroadcast", async () => {
     world = busyWorld();
     const entry = await world.startNode();
     world.chain.setBaseFee(25n * GWEI);
@@ -304,7 +304,7 @@ describe("a chain node's response `underpriced`", () => {
 });
 
 describe("a reprice that fails", () => {
-  it("lets the earlier attempt be broadcast again if funds are missing, and no fee is signed twice", async () => {
+  it("lets the earlier attempt be broadcast again if funds are missing", async () => {
     world = busyWorld();
     const entry = await world.startNode();
     await create(entry, 1);
@@ -325,7 +325,7 @@ describe("a reprice that fails", () => {
     expect(world.rows()[0]?.receipt?.txHash).toBe(row?.attempts[0]?.txHash);
   });
 
-  it("leads to another broadcast of the same attempt if the fee market cannot be read", async () => {
+  it("lets the earlier attempt be broadcast again if the fee market cannot be read", async () => {
     world = busyWorld();
     const entry = await world.startNode();
     world.chain.setBaseFee(50n * GWEI);
@@ -341,7 +341,7 @@ describe("a reprice that fails", () => {
 });
 
 describe("repricing after a takeover", () => {
-  it("continues from the database: the next fee exceeds the last fee that a chain node accepted before the takeover", async () => {
+  it("continues above the last fee that a chain node accepted", async () => {
     world = busyWorld();
     const first = await world.startNode();
     world.chain.setBaseFee(50n * GWEI);

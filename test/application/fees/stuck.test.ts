@@ -28,7 +28,7 @@ const sends = (nonce: number): number => world.chain.witness.filter((entry) => e
 
 describe("a transaction that is not mined in time", () => {
   // protects [Sent again, priced again, stuck] src/application/loops/tend.ts
-  it("is STALE after the resubmit interval, and its history does not grow while it is broadcast again", async () => {
+  it("is STALE after the resubmit interval", async () => {
     world = patientWorld({ settings: { stuckAfterMs: 10_000_000 } });
     const entry = await world.startNode();
     world.holdBlocks();
@@ -47,7 +47,7 @@ describe("a transaction that is not mined in time", () => {
     checkInvariants(world);
   });
 
-  it("is reported once as blocking its lane if it is the lane's lowest open transaction, however often it is repriced", async () => {
+  it("is reported only once as blocking its lane", async () => {
     world = patientWorld({ settings: { repricing: linearRepricing(20) } });
     const entry = await world.startNode();
     world.holdBlocks();
@@ -65,9 +65,9 @@ describe("a transaction that is not mined in time", () => {
   });
 });
 
-describe("a lane's lowest open transaction, if it is not mined,", () => {
+describe("a lane's lowest open transaction that is not mined", () => {
   // protects [Sent again, priced again, stuck] src/application/loops/tend.ts, src/application/detours/another-attempt.ts
-  it("becomes STUCK with a reason, is reported in the feed as not final, and is CONFIRMED if mined later", async () => {
+  it("becomes STUCK with a reason", async () => {
     world = patientWorld();
     const entry = await world.startNode();
     world.chain.setBaseFee(500n * GWEI);
@@ -85,7 +85,7 @@ describe("a lane's lowest open transaction, if it is not mined,", () => {
     expect(feed()).toEqual(["STUCK false", "CONFIRMED true", "CONFIRMED true", "CONFIRMED true"]);
   });
 
-  it("is broadcast less often while it is STUCK, also after a takeover", async () => {
+  it("is broadcast less often while it is STUCK", async () => {
     world = patientWorld();
     const first = await world.startNode();
     world.chain.setBaseFee(500n * GWEI);
@@ -120,7 +120,7 @@ describe("a lane's lowest open transaction, if it is not mined,", () => {
   });
 
   // protects [Sent again, priced again, stuck] src/application/loops/tend.ts
-  it("becomes STUCK only after a resubmit interval if it was already too old at a takeover", async () => {
+  it("becomes STUCK no earlier than one resubmit interval after a takeover", async () => {
     world = patientWorld({ settings: { resubmitIntervalMs: 15_000 } });
     const first = await world.startNode();
     world.holdBlocks();
@@ -134,7 +134,7 @@ describe("a lane's lowest open transaction, if it is not mined,", () => {
     await world.until(() => states()[0] === "STUCK/-");
   });
 
-  it("becomes STUCK because of the time for which it has been the lowest, not because of its total age", async () => {
+  it("becomes STUCK by its time as the lowest, not by its total age", async () => {
     world = patientWorld({ settings: { resubmitIntervalMs: null } });
     const entry = await world.startNode();
     world.holdBlocks();
@@ -151,7 +151,7 @@ describe("a lane's lowest open transaction, if it is not mined,", () => {
   });
 
   // protects [Explained, and said aloud] src/application/loops/tend.ts, src/domain/pace/lane-pace.ts
-  it("becomes STUCK after the configured number of broadcasts, whatever its age", async () => {
+  it("becomes STUCK after the configured number of broadcasts", async () => {
     world = patientWorld({ settings: { stuckAfterMs: 10_000_000, stuckAfterResubmits: 5 } });
     const entry = await world.startNode();
     world.holdBlocks();
@@ -181,7 +181,7 @@ describe("a lane's lowest open transaction, if it is not mined,", () => {
   });
 
   // protects [Explained, and said aloud] src/application/detours/another-attempt.ts
-  it("does not become STUCK because of its number of broadcasts right after an operator's resubmit", async () => {
+  it("does not become STUCK right after an operator's resubmit", async () => {
     world = patientWorld({ settings: { stuckAfterMs: 10_000_000, stuckAfterResubmits: 3 } });
     const entry = await world.startNode();
     world.holdBlocks();
@@ -197,7 +197,7 @@ describe("a lane's lowest open transaction, if it is not mined,", () => {
   });
 
   // protects [Explained, and said aloud] src/application/loops/tend.ts, src/domain/pace/lane-pace.ts
-  it("does not become STUCK because of its number of broadcasts if no node accepted it or the chain does not respond", async () => {
+  it("does not become STUCK because of broadcasts that no node accepted", async () => {
     world = patientWorld({ settings: { stuckAfterMs: 10_000_000, stuckAfterResubmits: 3 } });
     const entry = await world.startNode();
     const back = entry.faults.inject({ kind: "unavailable" }, { method: "eth_sendRawTransaction" });
@@ -214,7 +214,7 @@ describe("a lane's lowest open transaction, if it is not mined,", () => {
     await world.allSettled(1);
   });
 
-  it("becomes STUCK with a reason that includes the reached fee ceiling", async () => {
+  it("becomes STUCK with a reason that names the fee ceiling", async () => {
     world = patientWorld({
       settings: { maxFeeWei: 21n * GWEI, repricing: marketRepricing },
     });
@@ -230,7 +230,7 @@ describe("a lane's lowest open transaction, if it is not mined,", () => {
     ["and a repeated send is answered with nonce too low", INTERVAL_MS],
     ["and nothing is sent again", null],
     // protects [Sent again, priced again, stuck] src/application/loops/tend.ts
-  ])("is not STUCK while it is unknown whether it was mined, %s", async (_, resubmitIntervalMs) => {
+  ])("is not STUCK while its outcome is unknown, %s", async (_, resubmitIntervalMs) => {
     world = patientWorld({ settings: { resubmitIntervalMs } });
     const entry = await world.startNode();
     await create(entry, 1);
@@ -247,7 +247,7 @@ describe("a lane's lowest open transaction, if it is not mined,", () => {
     checkInvariants(world);
   });
 
-  it("is no longer STUCK after a new attempt, and its time limit starts again", async () => {
+  it("is no longer STUCK after a new attempt", async () => {
     world = patientWorld({ settings: { repricing: linearRepricing(20), maxAttempts: 2, resubmitIntervalMs: 30_000 } });
     const entry = await world.startNode();
     world.chain.setBaseFee(500n * GWEI);
@@ -263,7 +263,7 @@ describe("a lane's lowest open transaction, if it is not mined,", () => {
 });
 
 describe("a signer without funds", () => {
-  it("raises one alert, and its transactions proceed when it has funds again", async () => {
+  it("raises one alert", async () => {
     world = patientWorld({ settings: { stuckAfterMs: 10_000_000 } });
     const entry = await world.startNode();
     world.holdBlocks();
@@ -282,7 +282,7 @@ describe("a signer without funds", () => {
 });
 
 describe("a transaction that a node refuses as impossible", () => {
-  it("raises one alert at the second refusal, and is still sent if the node accepts it later", async () => {
+  it("raises one alert at the second refusal", async () => {
     world = patientWorld({ settings: { stuckAfterMs: 10_000_000 } });
     const entry = await world.startNode();
     const heal = entry.faults.inject({ kind: "unavailable" }, { method: "eth_sendRawTransaction" });

@@ -83,7 +83,7 @@ describe("an API key for JSON-RPC", () => {
   });
 
   // protects [Attacks] src/application/key-rates.ts, src/application/authority.ts
-  it("is limited in forwarded reads per second; calls answered by Fencepost itself do not count", async () => {
+  it("is limited in forwarded reads per second", async () => {
     await start({ apiKeys: [key("slow", { readsPerSecond: 2 }), key("other")] });
     const packet = Array.from({ length: 4 }, (_, at) => call("eth_getBalance", [SIGNERS[0], `0x${at}`]));
     packet.push(call("eth_chainId"));
@@ -98,7 +98,7 @@ describe("an API key for JSON-RPC", () => {
     expect(rpc.refusals.every(({ rule, key: name }) => rule === "readsPerSecond" && name === "slow")).toBe(true);
   });
 
-  it("gets -32005 for each call above its rate, and such a call consumes no nonce", async () => {
+  it("gets -32005 for each call above its rate", async () => {
     await start({ apiKeys: [key("slow", { createsPerSecond: 2 })] });
     const packet = Array.from({ length: 5 }, (_, at) =>
       call("eth_sendTransaction", [transaction({ value: `0x${at + 1}` })]),
@@ -124,7 +124,7 @@ describe("an API key in the URL path", () => {
   const url = (name: string) => `/rpc/key/${secretOf(name)}`;
 
   // protects [Attacks] src/adapters/http/exchange/auth.ts, src/adapters/http/exchange/problems.ts
-  it("is accepted if the setting permits it, and gives at most the scopes read and submit", async () => {
+  it("is accepted if a setting permits keys in the path", async () => {
     const apiKeys = [
       key("boss", { scopes: ["read", "submit", "operate", "admin"] }),
       key("none", { scopes: ["operate"] }),
@@ -138,7 +138,7 @@ describe("an API key in the URL path", () => {
   });
 
   // protects [Attacks] src/adapters/http/exchange/auth.ts, src/adapters/http/exchange/problems.ts
-  it("is refused with 404 if the setting does not permit it, and its secret appears in no response, label or log", async () => {
+  it("is refused with 404 if no setting permits keys in the path", async () => {
     for (const keyInPath of [true, false]) {
       await start({ apiKeys: [key("shop")], rpc: { keyInPath, foreignRaw: "refuse" } });
       const tried = [url("shop"), url("nobody"), `${url("shop")}/more`, `/rpc/31337/key/${secretOf("shop")}`];
@@ -154,7 +154,7 @@ describe("an API key in the URL path", () => {
 });
 
 describe("eth_sendRawTransaction", () => {
-  it("is accepted for a managed signer at the lane's next nonce, and followed to its outcome like any transaction", async () => {
+  it("is accepted for a managed signer at the lane's next nonce", async () => {
     await start();
     const first = await signedBy(SIGNER, 0);
     const { result: hash } = await rpc.ask<{ result: string }>(raw(first));
@@ -171,7 +171,7 @@ describe("eth_sendRawTransaction", () => {
   });
 
   // protects [Attacks] src/application/operations/reservations.ts
-  it("is refused with geth's message at a nonce other than the lane's next, and sent to no chain node", async () => {
+  it("is refused with geth's message if the nonce is not the lane's next", async () => {
     await start();
     await rpc.send();
     expect((await rpc.ask(raw(await signedBy(SIGNER, 0)))).error?.message).toBe(
@@ -187,7 +187,7 @@ describe("eth_sendRawTransaction", () => {
   });
 
   // protects [JSON-RPC] src/domain/ledger/bind.ts, src/application/operations/reservations.ts
-  it("is accepted at a nonce that the same API key reserved, but not at a nonce that another key reserved", async () => {
+  it("is accepted at a nonce that the same API key reserved", async () => {
     await start({ apiKeys: [key("mine", { scopes: ["read", "submit", "reserve"] }), key("other")] });
     const { reservation } = await world.settle(entry.node.api.reserveNonce({ signer: SIGNER }, "mine"));
     const bytes = await signedBy(SIGNER, 0);
@@ -267,7 +267,7 @@ describe("eth_sendRawTransaction", () => {
   });
 
   // protects [Attacks] src/adapters/evm/reads/pass-on.ts, src/application/operations/json-rpc.ts
-  it("is not forwarded for an unmanaged signer during a kill, even if the kill begins during the call", async () => {
+  it("is not forwarded for an unmanaged signer during a kill", async () => {
     await start();
     const open = new RpcFace(world, entry, { rpc: { foreignRaw: "pass", keyInPath: false } });
     const bytes = await signedBy(STRANGER, 0);

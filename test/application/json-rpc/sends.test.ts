@@ -33,7 +33,7 @@ const lane = (action: "suspend" | "resume") =>
   );
 
 describe("eth_sendTransaction", () => {
-  it("returns the first attempt's hash once it is stored, and the transaction is followed until it is final", async () => {
+  it("returns the first attempt's hash once the attempt is stored", async () => {
     await start();
     const { result } = await rpc.send();
     const [row] = world.rows();
@@ -45,7 +45,7 @@ describe("eth_sendTransaction", () => {
   });
 
   // protects [Replicas that embed the library] src/application/cluster/pending-creates.ts, src/application/stages/1-create/asked-create.ts
-  it("returns the hash even if the signer belongs to an embedded node that processes the request late", async () => {
+  it("returns the hash even if an embedded node processes the request late", async () => {
     world = new World({ hints: true });
     const embedded = await world.startNode({ embedded: true, signers: [SIGNER] });
     entry = await world.startNode({ signers: SIGNERS.slice(1) });
@@ -89,7 +89,7 @@ describe("eth_sendTransaction", () => {
     expect(world.rows()).toEqual([]);
   });
 
-  it("uses gas, fees, type, access list and input, and deploys a contract if there is no receiver", async () => {
+  it("uses the gas, fees, type, access list and input of the request", async () => {
     await start();
     world.chain.burnGasAt(TO, 0n);
     const accessList = [{ address: TO, storageKeys: [`0x${"0".repeat(63)}1`] }];
@@ -128,14 +128,14 @@ describe("eth_sendTransaction", () => {
     ["a nonce in hex", { nonce: 3 }, "params.0.nonce"],
     ["a nonce in the valid range", { nonce: `0x${"f".repeat(64)}` }, "params.0.nonce"],
     ["a printable request id", { fencepostRequestId: "a\u0000b" }, "params.0.fencepostRequestId"],
-  ])("requires %s: otherwise it returns -32602 with the path, and no nonce is consumed", async (_, overrides, path) => {
+  ])("requires %s", async (_, overrides, path) => {
     await start();
     const { error } = await rpc.send(overrides);
     expect(error).toMatchObject({ code: -32602, data: { path } });
     expect(world.rows()).toEqual([]);
   });
 
-  it("returns a revert as code 3 with its data, and a lack of funds with geth's message", async () => {
+  it("returns a revert as code 3 with the revert data", async () => {
     await start();
     world.chain.revertCallsTo(DOOMED, "0x");
     const doomed = await rpc.send({ to: DOOMED });
@@ -147,7 +147,7 @@ describe("eth_sendTransaction", () => {
     expect(world.rows()).toEqual([]);
   });
 
-  it("returns -32003 above a fee ceiling, or if a policy refuses it, with the rule's name", async () => {
+  it("returns -32003 if the fee is above a ceiling", async () => {
     await start({
       settings: { maxFeeWei: 30_000_000_000n },
       policies: forSigner(SIGNER, { maxValue: { perTransaction: "10" } }),
@@ -178,7 +178,7 @@ describe("an eth_sendTransaction that is accepted but not signed yet", () => {
       async () => void Object.assign(entry.signer, { sign: () => Promise.reject(new Error("connection refused")) }),
     ],
     // protects [JSON-RPC] src/adapters/http/rpc/sends.ts, src/adapters/http/rpc/error-codes.ts
-  ])("returns -32003 with its transaction id, in time (cause: %s)", async (_, happen) => {
+  ])("returns -32003 with its transaction id (cause: %s)", async (_, happen) => {
     await start();
     await happen();
     const before = world.clock.monotonicMs();
@@ -194,7 +194,7 @@ describe("an eth_sendTransaction that is accepted but not signed yet", () => {
   });
 
   // protects [JSON-RPC] src/domain/ledger/allocate.ts
-  it("returns at once, without a nonce, if it waits for approval", async () => {
+  it("returns at once if it waits for approval", async () => {
     await start({ policies: forSigner(SIGNER, { requireApproval: { aboveValue: "10", expiresAfter: "60s" } }) });
     const { error } = await rpc.send({ value: "0x64" });
     expect(error).toMatchObject({ code: -32003, data: { outcome: "accepted", txId: expect.any(String) } });
@@ -203,7 +203,7 @@ describe("an eth_sendTransaction that is accepted but not signed yet", () => {
     expect(named.error).toMatchObject({ code: -32003, data: { code: "FORBIDDEN" } });
   });
 
-  it("returns its hash when the request id is repeated after it was signed", async () => {
+  it("returns its hash if the request id is repeated after signing", async () => {
     await start();
     await lane("suspend");
     expect((await rpc.send({ fencepostRequestId: "once" })).error?.code).toBe(-32003);
@@ -214,7 +214,7 @@ describe("an eth_sendTransaction that is accepted but not signed yet", () => {
 });
 
 describe("an eth_sendTransaction with an unknown outcome", () => {
-  it("returns the hash, or an error that names the transaction, if the commit's response was lost", async () => {
+  it("returns the hash or an error that names the transaction", async () => {
     await start();
     const commit = entry.store.commit.bind(entry.store);
     let isLost = false;
@@ -240,7 +240,7 @@ describe("an eth_sendTransaction with an unknown outcome", () => {
       () => void Object.assign(entry.node.api, { createNamed: () => Promise.reject(new Error("a bug")) }),
     ],
     // protects [JSON-RPC] src/adapters/http/rpc/sends.ts, src/adapters/http/rpc/error-codes.ts
-  ])("returns in time, with an error code that clients do not retry (cause: %s)", async (_, happen) => {
+  ])("returns an error code that clients do not retry (cause: %s)", async (_, happen) => {
     await start();
     await rpc.send();
     happen();
@@ -266,7 +266,7 @@ describe("a nonce that the caller names", () => {
   });
 
   // protects [JSON-RPC] src/application/stages/1-create/answer-existing.ts
-  it("leads to the existing hash if the same payload already has that nonce", async () => {
+  it("returns the existing hash if the same payload already has the nonce", async () => {
     await start();
     const first = await rpc.send({ nonce: "0x0" });
     const again = await rpc.send({ nonce: "0x0" });
@@ -275,7 +275,7 @@ describe("a nonce that the caller names", () => {
   });
 
   // protects [JSON-RPC] src/domain/ledger/allocate.ts, src/domain/ledger/allocate.ts
-  it("is used by only one of many concurrent sends that name it", async () => {
+  it("is used by only one of many concurrent sends", async () => {
     await start();
     const asked = Array.from({ length: 20 }, (_, at) =>
       rpc.post(call("eth_sendTransaction", [transaction({ nonce: "0x0", value: `0x${at + 1}` })])),
@@ -365,7 +365,7 @@ describe("a request id sent over JSON-RPC", () => {
     expect(world.rows().map(({ requestId }) => requestId)).toEqual(["once"]);
   });
 
-  it("is refused if it is used with another payload, and the error names the existing transaction", async () => {
+  it("is refused if it is used with another payload", async () => {
     await start();
     await rpc.send({ fencepostRequestId: "once" });
     const { error } = await rpc.send({ fencepostRequestId: "once", value: "0x2" });

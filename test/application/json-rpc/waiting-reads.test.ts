@@ -55,7 +55,7 @@ const arrived = (key?: string) => rpc.call("eth_chainId", [], key === undefined 
 
 describe("JSON-RPC reads forwarded to a chain", () => {
   // protects [JSON-RPC] src/adapters/http/rpc/chain-reads.ts
-  it("run only up to a limit at once, and identical reads that wait share one request", async () => {
+  it("run at once only up to a limit", async () => {
     await start();
     const reads = Array.from({ length: 300 }, (_, at) => block(at % 3));
     await arrived();
@@ -74,7 +74,7 @@ describe("JSON-RPC reads forwarded to a chain", () => {
   });
 
   // protects [JSON-RPC] src/adapters/http/rpc/chain-reads.ts
-  it("never reuse the response to a request that was sent earlier, so that a caller sees its own sends", async () => {
+  it("never reuse the response to an earlier request", async () => {
     await start();
     const before = block(1);
     await asked(1);
@@ -89,7 +89,7 @@ describe("JSON-RPC reads forwarded to a chain", () => {
   });
 
   // protects [JSON-RPC] src/adapters/http/rpc/chain-reads.ts
-  it("never share a request that was sent earlier, even if identical reads occupy all slots", async () => {
+  it("never share an earlier request, even if identical reads fill all slots", async () => {
     await start();
     const before = Array.from({ length: OF_ONE_KEY }, () => block(1));
     await asked(OF_ONE_KEY);
@@ -121,7 +121,7 @@ describe("JSON-RPC reads forwarded to a chain", () => {
   });
 
   // protects [Attacks] src/adapters/http/rpc/chain-reads.ts
-  it("never delay the reads of another API key, which get a slot at once; afterwards the keys alternate", async () => {
+  it("never delay the reads of another API key", async () => {
     await start(KEYS);
     const busy = Array.from({ length: 200 }, (_, at) => block(at, "busy"));
     await asked(OF_ONE_KEY);
@@ -153,7 +153,7 @@ describe("JSON-RPC reads forwarded to a chain", () => {
     expect((await world.settle(late)).result).toBe("again");
   });
 
-  it("return an error to all callers that share them if they fail, and free their slot", async () => {
+  it("return an error to all callers that share a failed read", async () => {
     await start();
     entry.rpc.passOn = async () => {
       throw new Error("a mistake of ours");
@@ -171,7 +171,7 @@ describe("JSON-RPC reads forwarded to a chain", () => {
     ["an answer", "result"],
     ["what a call reverted with", "error"],
     // protects [Attacks] src/adapters/http/rpc/chain-reads.ts
-  ] as const)("write their result to the sharing callers one after another if %s is large", async (_, kind) => {
+  ] as const)("are written to the sharing callers one after another if %s is large", async (_, kind) => {
     await start();
     const large = "0".repeat(3 * 1024 * 1024);
     const full = Array.from({ length: OF_ONE_KEY }, (_, at) => block(100 + at));
@@ -219,7 +219,7 @@ describe("when the queue of waiting JSON-RPC reads is full", () => {
   };
 
   // protects [Attacks] src/adapters/http/rpc/answer-packet.ts
-  it("an API key above its share gets -32005 and may retry; other keys are accepted", async () => {
+  it("an API key above its share gets -32005", async () => {
     await start(KEYS);
     const busy = Array.from({ length: 12 }, () => large("busy"));
     await arrived("busy");

@@ -152,7 +152,7 @@ async function play({ bench, play }: Scene): Promise<void> {
 
 describe.each(Object.entries(SCENES))("a node that was about to %s on a lane", (_, scene) => {
   // protects [The fence] src/application/lane/term.ts
-  it.each(ENDINGS)("writes, signs and broadcasts nothing more for the lane once %s, at any step", async (_, end) => {
+  it.each(ENDINGS)("writes, signs and broadcasts nothing more for the lane once %s", async (_, end) => {
     const whole = await scene();
     const { effects } = watch(whole.bench, Number.POSITIVE_INFINITY, () => undefined);
     await play(whole);

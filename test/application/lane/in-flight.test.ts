@@ -30,14 +30,11 @@ const nonces = (list: readonly Tracked[]) => list.map(({ nonce }) => nonce);
 describe("an in-flight transaction whose next check is due", () => {
   const judged: readonly SubmitAnswer[] = ["accepted", "alreadyKnown", "underpriced"];
 
-  it.each(SUBMIT_ANSWERS)(
-    "is either broadcast again or checked for staleness and fee, never both, after the response %s",
-    (answer) => {
-      const lane = laneOf(answered(1, answer));
-      expect(nonces(lane.toJudge(0))).toEqual(judged.includes(answer) ? [1] : []);
-      expect(nonces(lane.toSend(0, 10))).toEqual(judged.includes(answer) ? [] : [1]);
-    },
-  );
+  it.each(SUBMIT_ANSWERS)("is either broadcast again or checked for its fee after the response %s", (answer) => {
+    const lane = laneOf(answered(1, answer));
+    expect(nonces(lane.toJudge(0))).toEqual(judged.includes(answer) ? [1] : []);
+    expect(nonces(lane.toSend(0, 10))).toEqual(judged.includes(answer) ? [] : [1]);
+  });
 
   it("is broadcast again if there was no response", () => {
     const lane = laneOf(answered(1, null));
@@ -45,12 +42,12 @@ describe("an in-flight transaction whose next check is due", () => {
     expect(lane.toJudge(0)).toEqual([]);
   });
 
-  it("is checked for staleness and fee in nonce order, lowest nonce first", () => {
+  it("is checked in nonce order", () => {
     const lane = laneOf(answered(3, "accepted"), answered(1, "underpriced"), answered(2, "accepted"));
     expect(nonces(lane.toJudge(0))).toEqual([1, 2, 3]);
   });
 
-  it("starts only the background job that is responsible for that check", async () => {
+  it("starts only the background job for that check", async () => {
     const woken: string[] = [];
     const lane = laneOf(paced(answered(1, "accepted"), { send: at(0) }));
     const waking = (who: string) =>
@@ -74,7 +71,7 @@ describe("an in-flight transaction whose next check is due", () => {
 });
 
 describe("the send window for a node that refuses future nonces", () => {
-  it("closes to a single nonce, is probed with one more nonce, and opens when that one is accepted", () => {
+  it("opens when the node accepts one more nonce", () => {
     const lane = laneOf(due(1), due(2), due(3), due(4));
     expect(lane.openWindow(64, 0)).toBe(64);
     happened(lane, futureRefused, { nowMs: 0, random: MIDDLE });
@@ -86,7 +83,7 @@ describe("the send window for a node that refuses future nonces", () => {
     expect(nonces(lane.toSend(2_000, 10))).toEqual([1, 2, 3, 4]);
   });
 
-  it("is probed ever more rarely while it stays closed", () => {
+  it("is tested less and less often while it stays closed", () => {
     const lane = laneOf(due(1));
     const waits: number[] = [];
     let nowMs = 0;
@@ -102,13 +99,13 @@ describe("the send window for a node that refuses future nonces", () => {
     expect(waits.at(-1)).toBeLessThanOrEqual(600_000);
   });
 
-  it("delays its next probe only once for a whole batch of refusals", () => {
+  it("treats a whole batch of refusals as a single refusal", () => {
     const lane = laneOf(due(1));
     for (let i = 0; i < 60; i++) happened(lane, futureRefused, { nowMs: 0, random: MIDDLE });
     expect(lane.openWindow(64, 2_000)).toBe(2);
   });
 
-  it("moves up when the lowest open transaction is mined: the next transaction is sent at once, even if it was refused before", () => {
+  it("moves up when the lowest open transaction is mined", () => {
     const next = paced(answered(2, "nonceTooHigh"), { send: at(1_000_000) });
     const head = answered(1, "accepted");
     const lane = laneOf(head, next);

@@ -45,7 +45,7 @@ describe("a lane's new owner", () => {
     checkInvariants(started);
   });
 
-  it("rebroadcasts an accepted transaction at once if the interval passed while the lane had no owner", async () => {
+  it("rebroadcasts a transaction at once if the resubmit interval has passed", async () => {
     world = new World({ settings: RESUBMIT });
     const started = world;
     const { entry } = await sentOnce(started);
@@ -83,7 +83,7 @@ describe("a lane's new owner", () => {
   });
 });
 
-describe("the next broadcast time of a transaction loaded from the database", () => {
+describe("the next broadcast time of a loaded transaction", () => {
   const NOW = new Date(Date.UTC(2026, 0, 1, 0, 1));
   const SENT = new Date(NOW.getTime() - 20_000);
   const taken = { subState: "BROADCAST", acceptedOrdinal: 1, lastError: null, lastSubmittedAt: SENT } as const;
@@ -109,7 +109,7 @@ describe("the next broadcast time of a transaction loaded from the database", ()
     expect(due(overrides)).toEqual(expected);
   });
 
-  it("is not set if a node accepted the transaction and resubmission is disabled", () => {
+  it("is not set for an accepted transaction if resubmission is disabled", () => {
     expect(due({}, null)).toEqual(["alreadyKnown", NEVER]);
   });
 

@@ -13,7 +13,7 @@ describe("a node's lanes", () => {
     expect(looks.map(({ mock }) => mock.calls)).toEqual(lanes.map(() => [[5]]));
   });
 
-  it("are checked by the periodic timer in every tick while a transaction is in flight, and not afterwards", () => {
+  it("are checked periodically while a transaction is in flight", () => {
     const { context } = createChainBench();
     const atRest = createOwnedLane({}, context);
     const lane = createOwnedLane({ tracking: [trackedRecord(4)] }, context);
@@ -32,7 +32,7 @@ describe("a node's lanes", () => {
     expect([...context.onChain]).toEqual([lane, atRest]);
   });
 
-  it("are no longer checked by the periodic timer once the node has lost them, whatever is in flight", () => {
+  it("are no longer checked periodically once the node has lost them", () => {
     const { context } = createChainBench();
     const lane = createOwnedLane({ tracking: [trackedRecord(4)] }, context);
     const tx = lane.unmined.get(4) as Tracked;
@@ -41,7 +41,7 @@ describe("a node's lanes", () => {
     expect(context.onChain.size).toBe(0);
   });
 
-  it("are also checked by the periodic timer in every tick while mined transactions are watched for reorgs", () => {
+  it("are checked periodically while a reorg of mined transactions is possible", () => {
     const { context } = createChainBench();
     const lane = createOwnedLane({ watched: [{ hash: `0x${"1".repeat(64)}`, number: 7 }] }, context);
     kickInFlight(context.onChain, 1);

@@ -7,7 +7,7 @@ import { BY_ANYBODY } from "../../support/lane-samples.ts";
 import { newLedger } from "../../support/whole-ledger.ts";
 
 // protects [Reservations] src/domain/ledger/reserve.ts, src/application/lane/lane-nonces.ts
-it("a reservation with an implausibly long remaining time is checked for expiry after the longest permitted time to live", () => {
+it("a reservation with an implausible remaining time is checked after the longest permitted time", () => {
   const reservation = { reservationId: "mine", requestId: null, floor: 0, ttlMs: 60_000, ...BY_ANYBODY } as const;
   const { ledger } = apply(newLedger(LANE), { kind: "reserve", fence: FENCE, ...reservation }, new Date(0));
   const nonces = new LaneNonces(() => ledger, [{ reservationId: "mine", nonce: 0, leftMs: 3_660_000 }]);

@@ -71,7 +71,7 @@ function applied(write: LaneWrite): WriteOutcome {
 }
 
 describe("a planned state transition of a transaction", () => {
-  it("changes the owner's memory at once, and includes the state that the database must have before it", () => {
+  it("changes the owner's memory at once", () => {
     const tx = tracked(1);
     const { item } = plan(tx, "mine", { receipt: RECEIPT });
     expect(tx.status).toEqual({ state: "TRACKING", subState: "MINED" });
@@ -85,7 +85,7 @@ describe("a planned state transition of a transaction", () => {
     });
   });
 
-  it("includes the completion if it leads to a final state, with the mined hash, or the newest hash if none is mined", () => {
+  it("includes the completion if the new state is final", () => {
     const tx = tracked(1, { state: "TRACKING", subState: "MINED" });
     stored(tx, { receipt: RECEIPT });
     expect(plan(tx, "confirm").item.completion).toEqual({
@@ -107,12 +107,12 @@ describe("a planned state transition of a transaction", () => {
   });
 });
 
-describe("committing planned state transitions of a lane's transactions", () => {
+describe("committing a lane's planned state transitions", () => {
   function moves(count: number): readonly Planned[] {
     return Array.from({ length: count }, (_, n) => plan(tracked(n), "resubmit"));
   }
 
-  it("writes nothing if there are none", async () => {
+  it("writes nothing if there are no transitions", async () => {
     const { ports, lane, writes } = bench(applied);
     await commitPlanned(ports, lane, []);
     lane.stop();
@@ -120,7 +120,7 @@ describe("committing planned state transitions of a lane's transactions", () => 
     expect(writes).toEqual([]);
   });
 
-  it("reports every applied transition, with the transaction's age if it is final", async () => {
+  it("reports every applied transition", async () => {
     const { ports, lane, telemetry, clock } = bench(applied);
     await clock.advance(5_000);
     const tx = tracked(1, { state: "TRACKING", subState: "MINED" });
@@ -132,7 +132,7 @@ describe("committing planned state transitions of a lane's transactions", () => 
     expect(second).toMatchObject({ state: "CONFIRMED", txHash: hashNumber(1), ageMs: 5_000 });
   });
 
-  it("is split into several writes if there are many, and fails if one of these writes fails", async () => {
+  it("is split into several writes if there are many transitions", async () => {
     const { ports, lane, writes } = bench(applied);
     await commitPlanned(ports, lane, moves(450));
     expect(writes.map((write) => (write.kind === "transition" ? write.items.length : 0))).toEqual([200, 200, 50]);
@@ -140,26 +140,26 @@ describe("committing planned state transitions of a lane's transactions", () => 
     await expect(commitPlanned(failing.ports, failing.lane, moves(450))).rejects.toThrow(TermOver);
   });
 
-  it("reloads the lane after a failure, because memory may differ from the database", async () => {
+  it("reloads the lane after a failure", async () => {
     const { ports, lane, reloads } = bench(() => new StoreUnavailable("away"));
     await expect(commitPlanned(ports, lane, moves(1))).rejects.toThrow(TermOver);
     expect(reloads).toEqual(["a write failed: away"]);
   });
 
-  it("reloads the lane if the database has another state than one transition expects, even if the others were applied", async () => {
+  it("reloads the lane if the database has another state than expected", async () => {
     const { ports, lane, reloads, telemetry } = bench(() => ({ status: "applied", items: ["applied", "conflict"] }));
     await expect(commitPlanned(ports, lane, moves(2))).rejects.toThrow(TermOver);
     expect(reloads).toEqual(["tx 1 was not TRACKING when it was to resubmit"]);
     expect(telemetry.of("tx.transition").map(({ txId }) => txId)).toEqual(["tx 0"]);
   });
 
-  it("ends the node's ownership of the lane if the database fences the commit, without an alert", async () => {
+  it("ends the node's ownership of the lane if the database fences the commit", async () => {
     const { ports, lane, reloads, telemetry } = bench(() => ({ status: "fenced" }));
     await expect(commitPlanned(ports, lane, moves(1))).rejects.toThrow(TermOver);
     expect([reloads, telemetry.events]).toEqual([[], []]);
   });
 
-  it("fails with TermOver if the node stopped owning the lane meanwhile, and has no other effect", async () => {
+  it("fails with TermOver if the node no longer owns the lane", async () => {
     const { ports, lane } = bench((write, lane) => {
       lane.stop();
       return applied(write);

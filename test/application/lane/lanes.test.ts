@@ -120,14 +120,14 @@ describe("acquiring a lane", () => {
     expect(lanes.size).toBe(0);
   });
 
-  it("is refused if the database's history changed, and the node is notified at once", async () => {
+  it("is refused if the database's history changed", async () => {
     const error = new HistoryChanged("another timeline");
     store.acquireLane = () => Promise.reject(error);
     await expect(lanes.own(LANE)).rejects.toMatchObject({ code: "UNAVAILABLE" });
     expect(histories).toEqual([error]);
   });
 
-  it("is refused if placement assigns the lane to another node, so that a handed-over lane is not reacquired", async () => {
+  it("is refused if placement assigns the lane to another node", async () => {
     isForAnother = true;
     await expect(lanes.own(LANE)).rejects.toMatchObject({ code: "UNKNOWN_SIGNER" });
     expect(tokenOf()).toBeUndefined();
@@ -151,7 +151,7 @@ describe("acquiring a lane", () => {
     await expect(lanes.own(LANES[1] as Lane)).rejects.toThrow("shutting down");
   });
 
-  it("waits, before it loads the lane, until pending writes of the state loaded earlier have ended", async () => {
+  it("waits until earlier writes to the lane have ended", async () => {
     writing = deferred();
     const owning = lanes.own(LANE);
     await rest();
@@ -226,7 +226,7 @@ describe("claiming all free lanes", () => {
     expect([lanes.claimOwed, lanes.size]).toEqual([false, 3]);
   });
 
-  it("is repeated if a single acquisition was in progress, because that one may have run before its lane was freed", async () => {
+  it("is repeated if a single acquisition was in progress", async () => {
     await taken();
     const acquire = store.acquireLane.bind(store);
     store.acquireLane = async (...parameters) => {
@@ -250,7 +250,7 @@ describe("claiming all free lanes", () => {
     expect(lanes.claimOwed).toBe(false);
   });
 
-  it("does not load a lane again that a create has loaded meanwhile, because two copies in memory would then act", async () => {
+  it("does not reload a lane that a create has loaded meanwhile", async () => {
     const claim = store.claimLanes.bind(store);
     store.claimLanes = async (...parameters) => {
       const claimed = await claim(...parameters);
@@ -262,7 +262,7 @@ describe("claiming all free lanes", () => {
     expect(resumed.every(({ term }) => !term.hasEnded)).toBe(true);
   });
 
-  it("retries the load of a claimed lane later, because no other node can claim that lane", async () => {
+  it("retries the load of a claimed lane later", async () => {
     const load = store.loadLane.bind(store);
     let failures = 1;
     store.loadLane = (fence) => (failures-- > 0 ? Promise.reject(new Error("away")) : load(fence));
@@ -299,7 +299,7 @@ describe("reloading a lane", () => {
     expect([pace.counts.comparedAtMs, pace.counts.claim, usedBelow(pace)]).toEqual([null, null, 0]);
   });
 
-  it("works even if placement now assigns the lane to another node, because this node still owns it", async () => {
+  it("works even if placement now assigns the lane to another node", async () => {
     const owned = await lanes.own(LANE);
     isForAnother = true;
     lanes.reload(owned, "a write failed");
@@ -369,7 +369,7 @@ describe("a commit's changes to a lane", () => {
     expect([owned.cursor, owned.nonces.holes]).toEqual([9, [left.hole]]);
   });
 
-  it("are not applied to memory if the lane's fencing token differs or the loaded state was dropped", async () => {
+  it("are not applied to memory if the lane's fencing token differs", async () => {
     const owned = await lanes.own(LANE);
     lanes.fold({ lane: LANE, token: 2, changes: [left] });
     lanes.reload(owned, "again");

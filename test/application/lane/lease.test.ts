@@ -38,12 +38,12 @@ describe("an instance of a node", () => {
   });
 });
 
-describe("polling of other instances by a node", () => {
+describe("polling of other instances", () => {
   it.each([
     ["alone", [], 10],
     ["beside another", ["b"], 20],
     // protects [Many lanes] src/application/lane/lease.ts, src/application/lane/other-instances.ts
-  ] as const)("takes place, if the node is %s (other nodes: %s), %s times in ten seconds", async (_, others, looks) => {
+  ] as const)("by a node %s (other nodes: %s) happens %s times in ten seconds", async (_, others, looks) => {
     const { store } = await bench.started("a");
     for (const name of others) await bench.started(name);
     await bench.clock.advance(2_000);
@@ -94,7 +94,7 @@ describe("the lease deadline", () => {
     expect(lease.mayAct()).toBe(false);
   });
 
-  it("does not move while the database is unavailable, and renewals are retried more often meanwhile", async () => {
+  it("does not move while the database is unavailable", async () => {
     const { lease, store } = await bench.started("a");
     let asked = 0;
     const renew = store.renewInstance.bind(store);
@@ -129,7 +129,7 @@ describe("an instance that can no longer be renewed", () => {
     return made;
   }
 
-  it("has ended: the node registers a new one, and drops its lanes before it signs or sends anything", async () => {
+  it("is replaced by a new instance before anything is signed or sent", async () => {
     const { lease, store, received, telemetry } = await expire();
     const first = lease.instanceId;
     store.heal();
@@ -140,7 +140,7 @@ describe("an instance that can no longer be renewed", () => {
     expect(lease.mayAct()).toBe(true);
   });
 
-  it("may sign and send nothing while no new instance can be registered", async () => {
+  it("may sign nothing while no new instance can be registered", async () => {
     const { lease, store } = await expire();
     store.registerInstance = () => Promise.reject(new Error("no room"));
     store.heal();
@@ -148,7 +148,7 @@ describe("an instance that can no longer be renewed", () => {
     expect(lease.mayAct()).toBe(false);
   });
 
-  it("raises one alert, and may sign and send nothing, if the database schema is now too new", async () => {
+  it("raises one alert if the database schema is now too new", async () => {
     const { lease, store, telemetry } = await expire();
     store.registerInstance = () => Promise.reject(new SchemaTooNew("upgrade"));
     store.heal();
@@ -158,7 +158,7 @@ describe("an instance that can no longer be renewed", () => {
     expect(alerts).toEqual([["SCHEMA_TOO_NEW", "CRITICAL", "upgrade"]]);
   });
 
-  it("resolves the alert about a too new database schema when the schema is supported again", async () => {
+  it("resolves its alert when the database schema is supported again", async () => {
     const { lease, store, telemetry } = await expire();
     const real = store.registerInstance;
     store.registerInstance = () => Promise.reject(new SchemaTooNew("upgrade"));
@@ -171,7 +171,7 @@ describe("an instance that can no longer be renewed", () => {
     expect(telemetry.of("alert.resolved")).toMatchObject([{ code: "SCHEMA_TOO_NEW" }]);
   });
 
-  it("has ended, even before its own deadline, if other instances declared it dead", async () => {
+  it("has ended if other instances declared it dead", async () => {
     const { lease, received } = await bench.started("a");
     const first = lease.instanceId;
     const record = bench.row(first);
@@ -183,7 +183,7 @@ describe("an instance that can no longer be renewed", () => {
 });
 
 describe("a database whose history changed", () => {
-  it("is noticed by a renewal even without writes: a new instance is registered before anything is signed or sent", async () => {
+  it("is noticed by a lease renewal even without writes", async () => {
     const { lease, received, telemetry } = await bench.started("a");
     const before = lease.instanceId;
     bench.database.changeHistory(true);
@@ -196,7 +196,7 @@ describe("a database whose history changed", () => {
     expect(telemetry.events).toContainEqual({ type: "feed.epochBegun", epoch: 2, mayHaveLost: true });
   });
 
-  it("leads to a new instance as soon as a write notices it, and to only one if two writes notice it", async () => {
+  it("leads to only one new instance if two writes notice the change", async () => {
     const { lease, telemetry } = await bench.started("a");
     const before = lease.instanceId;
     bench.database.changeHistory();
@@ -209,7 +209,7 @@ describe("a database whose history changed", () => {
     expect(telemetry.events.filter(({ type }) => type === "alert")).toHaveLength(1);
   });
 
-  it("gets registration attempts at random intervals until it accepts the new instance", async () => {
+  it("gets registration attempts at random intervals", async () => {
     const { lease, store } = await bench.started("a");
     bench.database.changeHistory();
     store.cut();

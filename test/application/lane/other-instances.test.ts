@@ -37,7 +37,7 @@ describe("other instances of the cluster", () => {
     expect(await heir.store.acquireLane(LANE, heir.lease.instanceId)).toMatchObject({ result: "takenOver" });
   });
 
-  it("are declared dead if their counter is unchanged for lease plus clock skew on this node's clock", async () => {
+  it("are declared dead if their counter is unchanged for a lease plus clock skew", async () => {
     const dying = await bench.started("a");
     const heir = await bench.started("b");
     stayUnexpired(dying);
@@ -55,7 +55,7 @@ describe("other instances of the cluster", () => {
   });
 
   // protects [Processes that end, and those that only seem to] src/application/lane/other-instances.ts
-  it("are not declared dead between two of their renewals if their lease is longer than this node's", async () => {
+  it("are not declared dead early if their lease is longer than this node's lease", async () => {
     const slow = await bench.started("a", undefined, LONG_LEASE);
     const quick = await bench.started("b");
     await bench.clock.advance(180_000);
@@ -64,7 +64,7 @@ describe("other instances of the cluster", () => {
   });
 
   // protects [Processes that end, and those that only seem to] src/application/lane/other-instances.ts
-  it("are declared dead after their own lease if their counter is unchanged, even if this node's lease is longer", async () => {
+  it("are declared dead after their own lease even if this node's lease is longer", async () => {
     const dying = await bench.started("a");
     const heir = await bench.started("b", undefined, LONG_LEASE);
     stayUnexpired(dying);
@@ -74,7 +74,7 @@ describe("other instances of the cluster", () => {
     expect(heir.telemetry.of("instance.declaredDead")).toMatchObject([{ evidence: "stood-still" }]);
   });
 
-  it("are declared dead after their own lease if their counter is unchanged, even if this node's lease is shorter", async () => {
+  it("are declared dead after their own lease even if this node's lease is shorter", async () => {
     const dying = await bench.started("a", undefined, LONG_LEASE);
     const heir = await bench.started("b");
     stayUnexpired(dying);
@@ -97,7 +97,7 @@ describe("other instances of the cluster", () => {
     );
   });
 
-  it("are not declared dead if their row was read slowly: its age counts from the start of the read", async () => {
+  it("are not declared dead if their row was read slowly", async () => {
     await bench.started("a");
     const slow = await bench.started("b");
     const instances = slow.store.instances.bind(slow.store);
@@ -117,7 +117,7 @@ describe("other instances of the cluster", () => {
     expect(verdicts).toEqual([]);
   });
 
-  it("stay alive if they renew just before they are declared dead, because their counter has changed", async () => {
+  it("stay alive if they renew just before they are declared dead", async () => {
     const rival = await bench.started("a");
     const judge = await bench.started("b");
     const declare = judge.store.declareDead.bind(judge.store);
@@ -135,7 +135,7 @@ describe("other instances of the cluster", () => {
     expect(judge.received).toEqual([]);
   });
 
-  it("free their lanes when they shut down gracefully, which is noticed once", async () => {
+  it("free their lanes when they shut down gracefully", async () => {
     const leaving = await bench.started("a");
     const heir = await bench.started("b");
     await bench.clock.advance(1_000);
@@ -165,7 +165,7 @@ describe("other instances of the cluster", () => {
     expect(heir.received).toEqual(["freed"]);
   });
 
-  it("are all processed, and their freed lanes reported, even if one of them cannot be declared dead", async () => {
+  it("are all processed even if one instance cannot be declared dead", async () => {
     const heir = await bench.started("c");
     const dying = [await bench.started("a"), await bench.started("b")];
     const declare = heir.store.declareDead.bind(heir.store);

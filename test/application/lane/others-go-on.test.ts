@@ -51,7 +51,7 @@ it("a check of the chain's identity succeeds for the other lanes if the database
 });
 
 // protects [Keys of the node, other chains, comparison] src/application/chain/trust.ts
-it("a comparison of a lane with the chain returns `distrusted` if the chain's count is too low and the database read fails", async () => {
+it("a comparison with the chain's low count returns `distrusted` if the database read fails", async () => {
   const { ports, context, telemetry, ending: failing } = await bench();
   happened(failing, chainJudged, null, 0);
   const settledBelow = () => Promise.reject(new Error("the connection was reset"));

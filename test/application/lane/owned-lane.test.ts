@@ -73,7 +73,7 @@ describe("moving down into a nonce gap", () => {
     ]);
   });
 
-  it("is refused to transactions allocated before a possible loss of commits, because they may have been signed", () => {
+  it("is refused for a transaction that may already be signed", () => {
     const lane = createOwnedLane({ cursor: 4, epochFloor: 3 });
     lane.backlog.enqueue([record(2), record(3)]);
     expect(lane.holders().map(({ nonce, movable }) => [nonce, movable])).toEqual([
@@ -91,7 +91,7 @@ describe("transactions that wait to be signed", () => {
     expect(signAll(lane, [])).toEqual([0, 1, 2, 3, 4]);
   });
 
-  it("are read from the database later, each exactly once, if they exceed the memory limit", () => {
+  it("are read from the database later if they exceed the memory limit", () => {
     const lane = createOwnedLane({ cursor: 0 });
     const all = records(0, 3_000);
     lane.backlog.enqueue(all);
@@ -100,13 +100,13 @@ describe("transactions that wait to be signed", () => {
     expect(lane.hasUnmined()).toBe(false);
   });
 
-  it("are read from the database, lowest nonce first, if the lane is loaded with some of them", () => {
+  it("are read from the database after the lane is loaded", () => {
     const lane = createOwnedLane({ cursor: 9, allocated: 4 });
     expect([lane.backlog.missingFrom(), lane.hasUnmined(), lane.idle]).toEqual([0, true, false]);
     expect(signAll(lane, records(5, 4))).toEqual([5, 6, 7, 8]);
   });
 
-  it("are all signed, without a nonce gap, even if some were allocated while a page was read", () => {
+  it("are signed without a nonce gap even if some are allocated during a page read", () => {
     const lane = createOwnedLane({ cursor: 6, allocated: 1 });
     lane.backlog.missingFrom();
     const page = records(5, 1);
@@ -116,7 +116,7 @@ describe("transactions that wait to be signed", () => {
     expect(lane.hasUnmined()).toBe(false);
   });
 
-  it("cause a page to be read again if they were allocated into a nonce gap while the page was read", () => {
+  it("cause a second page read if they fill a nonce gap during the first", () => {
     const lane = createOwnedLane({ cursor: 8, allocated: 3 });
     lane.backlog.missingFrom();
     const page = records(5, 3);
@@ -126,7 +126,7 @@ describe("transactions that wait to be signed", () => {
     expect(lane.hasUnmined()).toBe(false);
   });
 
-  it("are not signed twice if they appear on a page before their allocation is acknowledged", () => {
+  it("are not signed twice if a page read returns them early", () => {
     const lane = createOwnedLane({ cursor: 6, allocated: 1 });
     lane.backlog.refill(records(5, 3), PAGE); // The database read the page after transactions 6 and 7 were committed, but before the owner got the acknowledgement of that commit.
     lane.backlog.enqueue(records(6, 2));
@@ -135,7 +135,7 @@ describe("transactions that wait to be signed", () => {
     expect(signAll(lane, [])).toEqual([]);
   });
 
-  it("are signed once and in order, for every interleaving of page reads and allocations", () => {
+  it("are signed in order, whatever the order of page reads and allocations", () => {
     const steps = fc.array(
       fc.record({ allocate: fc.integer({ min: 1, max: 4 }), isQueued: fc.boolean(), read: fc.boolean() }),
     );
@@ -164,7 +164,7 @@ describe("transactions that wait to be signed", () => {
     );
   });
 
-  it("are signed only within the in-flight window above the lane's lowest open transaction", () => {
+  it("are signed only within the in-flight window", () => {
     const lane = createOwnedLane({ cursor: 20, tracking: [tracked(5), tracked(6), tracked(9)] });
     lane.backlog.enqueue(records(10, 10));
     expect(nonces(lane.toSign(8, 100))).toEqual([10, 11, 12]);
@@ -188,7 +188,7 @@ describe("transactions in flight", () => {
   });
 
   // protects [The fence] src/application/lane/owned-lane.ts
-  it("leave the hash index of a reloaded lane unchanged if they belong to the dropped copy of that lane", () => {
+  it("of a dropped lane copy leave the reloaded lane's hash index unchanged", () => {
     const { context } = createChainBench();
     const old = createOwnedLane({ tracking: [tracked(1)] }, context);
     const fresh = createOwnedLane({ tracking: [tracked(1)] }, context);
@@ -200,7 +200,7 @@ describe("transactions in flight", () => {
     expect(context.hashes.get(hashNumber(1))?.lane).toBe(fresh);
   });
 
-  it("are checked for a receipt before they are broadcast if they were loaded from the database", () => {
+  it("are checked for a receipt before a broadcast if they were loaded from the database", () => {
     const lane = createOwnedLane({ tracking: [tracked(1), tracked(2, receipt(2, 50))] });
     expect(lane.toSend(1_000_000, 10)).toEqual([]);
     const tx = lane.unmined.get(1);
@@ -209,7 +209,7 @@ describe("transactions in flight", () => {
     expect(resumed(tracked(2, receipt(2, 50))).pace.send).toEqual(NEVER);
   });
 
-  it("become due in nonce order, each at its own time, and never while they are being broadcast", () => {
+  it("become due in nonce order", () => {
     const lane = createOwnedLane({ tracking: [tracked(3), tracked(1), tracked(2), tracked(4)] });
     for (const tx of lane.unmined.values()) paced(tx, { look: lookedAt(0), send: at(100) });
     happened(lane.unmined.get(2) as Tracked, takenInHand);
@@ -219,7 +219,7 @@ describe("transactions in flight", () => {
     expect(nonces(lane.toSend(100, 1))).toEqual([1]);
   });
 
-  it("count as mined once they have a receipt, and as in flight again if a reorg withdraws it", () => {
+  it("count as in flight again if a reorg withdraws their receipt", () => {
     const lane = createOwnedLane({ tracking: [tracked(1)] });
     const tx = lane.unmined.get(1);
     if (tx === undefined) throw new Error("it is not there");
@@ -252,7 +252,7 @@ describe("blocks watched for reorgs", () => {
 });
 
 describe("a lane's own status", () => {
-  it("is idle only if no transaction is waiting, in flight, being created or watched for reorgs", () => {
+  it("is idle only if no transaction needs further work", () => {
     const lane = createOwnedLane({ cursor: 3 });
     expect([lane.idle, lane.hasUnmined(), lane.pendingDepth(), lane.oldestPendingAt()]).toEqual([true, false, 0, null]);
     lane.count("creating", 1);
@@ -264,7 +264,7 @@ describe("a lane's own status", () => {
     ]);
   });
 
-  it("reports how old the oldest in-flight transaction is, or else the oldest mined or waiting one", () => {
+  it("reports the age of the oldest in-flight transaction", () => {
     const waiting = createOwnedLane({ cursor: 9 });
     waiting.backlog.enqueue(records(8, 1));
     expect(waiting.oldestPendingAt()).toEqual(new Date(8));

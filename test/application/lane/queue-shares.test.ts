@@ -30,7 +30,7 @@ describe("the count of an API key's pending transactions on a lane", () => {
     ["one more is allocated, and mined at once", [allocated("d", "shop"), moved("d", "mine")], 2],
     ["one of another key is allocated", [allocated("d", "wallet")], 2],
     // protects [Attacks] src/application/lane/queue-shares.ts, src/application/stages/1-create/create.ts, src/adapters/postgres/stores/loads.ts
-  ])("is correct if, while it is read from the database, %s", async (_, changes, size) => {
+  ])("is correct if this happens during the read: %s", async (_, changes, size) => {
     const shares = new QueueShares();
     const reading = deferred<readonly OpenTransaction[]>();
     const asked = shares.of("shop", () => reading.promise);

@@ -29,7 +29,7 @@ async function pair(): Promise<readonly [Holder, Holder]> {
 
 describe("a node's crash", () => {
   // protects [Processes that end, and those that only seem to] src/application/lane/other-instances.ts
-  it("is detected by its lost session lock after two polls, long before its lease expires", async () => {
+  it("is detected after two polls by the lost session lock", async () => {
     const [dying, heir] = await pair();
     await dying.store.acquireLane(LANE, dying.lease.instanceId);
     kill(dying);
@@ -49,7 +49,7 @@ describe("a node's crash", () => {
     expect(declared(heir)).toHaveLength(1);
   });
 
-  it("causes at most ten polls of other instances a second, however many callers find the node unreachable", async () => {
+  it("causes at most ten polls of other instances a second", async () => {
     const [dying, heir] = await pair();
     await bench.clock.advance(150);
     let looks = 0;
@@ -66,7 +66,7 @@ describe("a node's crash", () => {
     expect(looks).toBe(1);
   });
 
-  it("is detected at once by a process that has just started, if the database server has been up long enough", async () => {
+  it("is detected at once by a process that has just started", async () => {
     const dying = await bench.started("a");
     await bench.clock.advance(1_000);
     kill(dying);
@@ -77,7 +77,7 @@ describe("a node's crash", () => {
   });
 
   // protects [Processes that end, and those that only seem to] src/adapters/postgres/session/session-lock.ts, src/application/lane/other-instances.ts
-  it("is detected in a process's first poll if the dead node's lock was gone before that process began its session", async () => {
+  it("is detected in a new process's first poll if the lock was already gone", async () => {
     const dying = await bench.started("a");
     await bench.clock.advance(1_000);
     kill(dying);
@@ -105,7 +105,7 @@ describe("a node's crash", () => {
   });
 
   // protects [Processes that end, and those that only seem to] src/domain/chain/witness.ts
-  it("is detected only by the end of its lease if both the observer and the database server have just started", async () => {
+  it("is detected only at the end of the lease if the database server has just started", async () => {
     const living = await bench.started("a");
     await bench.clock.advance(1_000);
     bench.database.restarted();
@@ -121,7 +121,7 @@ describe("a node's crash", () => {
   });
 
   // protects [Processes that end, and those that only seem to] src/adapters/postgres/statements/node-instance.ts, src/application/lane/other-instances.ts
-  it("is detected only by the end of its lease if the node had published that it holds no session lock", async () => {
+  it("is detected only at the end of the lease if the node held no session lock", async () => {
     const [dying, heir] = await pair();
     dying.lock.cut();
     await bench.clock.advance(100);
@@ -142,7 +142,7 @@ describe("a node's crash", () => {
   });
 
   // protects [Processes that end, and those that only seem to] src/application/lane/lease.ts
-  it("is detected only by the end of its lease at a node whose own session lock is not visible to other nodes", async () => {
+  it("is detected only at the end of the lease by a node whose own lock is not visible", async () => {
     const [dying, heir] = await pair();
     heir.store.publishLock = async () => "unseen";
     heir.lock.interrupt();
@@ -183,7 +183,7 @@ describe("when every database session of the server ends", () => {
   );
 
   // protects [Processes that end, and those that only seem to] src/domain/chain/witness.ts, src/application/lane/other-instances.ts
-  it("a process without CPU time is not declared dead, even if it is silent for longer than all others", async () => {
+  it("a process without CPU time is not declared dead", async () => {
     const nodes = [await bench.started("a"), await bench.started("b"), await bench.started("c")];
     await bench.clock.advance(5_000);
     const [starved, ...others] = nodes as [Holder, Holder, Holder];
@@ -200,7 +200,7 @@ describe("when every database session of the server ends", () => {
   });
 
   // protects [Processes that end, and those that only seem to] src/adapters/postgres/session/session-lock.ts
-  it("a starting process that lost its session before its first poll declares no other process dead", async () => {
+  it("a starting process that lost its session declares no other process dead", async () => {
     const starved = await bench.started("a");
     await bench.clock.advance(5_000);
     const lock = new MemorySessionLock(bench.database);
@@ -229,7 +229,7 @@ describe("when every database session of the server ends", () => {
 
 describe("a live process that loses its database session", () => {
   // protects [Processes that end, and those that only seem to] src/application/lane/lease.ts, src/application/stages/4-broadcast/broadcast.ts
-  it("broadcasts nothing until the loss is published in the database, and is not declared dead", async () => {
+  it("broadcasts nothing until the loss is published in the database", async () => {
     const [cut, observer] = await pair();
     expect(cut.lease.maySend()).toBe(true);
     cut.lock.cut();
@@ -242,7 +242,7 @@ describe("a live process that loses its database session", () => {
   });
 
   // protects [Processes that end, and those that only seem to] src/application/lane/lease.ts, src/application/stages/4-broadcast/broadcast.ts
-  it("broadcasts again only after a successful renewal that began after the loss", async () => {
+  it("broadcasts again only after a successful lease renewal", async () => {
     const [cut] = await pair();
     cut.store.publishLock = () => Promise.reject(new Error("no"));
     let release: () => void = () => undefined;
@@ -264,7 +264,7 @@ describe("a live process that loses its database session", () => {
     expect(cut.lease.maySend()).toBe(true);
   });
 
-  it("publishes its next session lock as soon as it holds one, and a later crash is detected", async () => {
+  it("publishes its next session lock at once", async () => {
     const [dying, heir] = await pair();
     dying.lock.interrupt();
     await bench.clock.advance(3_000);
@@ -275,7 +275,7 @@ describe("a live process that loses its database session", () => {
   });
 
   // protects [Processes that end, and those that only seem to] src/application/lane/lease.ts
-  it("notices the loss by polling if it is not notified, and opens another session", async () => {
+  it("notices the loss by polling if it is not notified", async () => {
     const [deaf, observer] = await pair();
     const first = deaf.lock.held?.key;
     deaf.lock.vanish();
@@ -314,7 +314,7 @@ describe("the loss of an instance", () => {
 
 describe("an instance registration whose response was lost", () => {
   // protects [Short of time] src/application/lane/lease.ts
-  it("leaves no instance behind that others would assign lanes to", async () => {
+  it("leaves no unused live instance behind", async () => {
     const [silent, other] = await pair();
     const register = silent.store.registerInstance.bind(silent.store);
     const unanswered: string[] = [];
@@ -332,7 +332,7 @@ describe("an instance registration whose response was lost", () => {
   });
 
   // protects [Short of time] src/application/lane/lease.ts
-  it("is remembered for a limited time, even if the database never responds", async () => {
+  it("is remembered for a limited time", async () => {
     const { before, tries } = await failing(new OutcomeUnknown("no answer"));
     const [last, previous] = tries.toReversed();
     expect(tries.length).toBeGreaterThan(200);
@@ -348,7 +348,7 @@ describe("an instance registration whose response was lost", () => {
     new BatchRefused("a name that is too long"),
     new HistoryChanged("another timeline"),
     // protects [Short of time] src/application/lane/lease.ts
-  ])("is remembered only if it may have been committed, not after $name", async (error) => {
+  ])("is not remembered after $name", async (error) => {
     const { before, tries } = await failing(error);
     expect(tries.length).toBeGreaterThan(200);
     expect(tries.map(({ replaces }) => replaces)).toEqual(tries.map(() => [before]));
@@ -371,7 +371,7 @@ async function failing(error: Error): Promise<{ before: string; tries: readonly 
   return { before: lease.instanceId, tries };
 }
 
-describe("the wait of a starting node until it knows which instances are alive", () => {
+describe("a starting node's wait for the state of other instances", () => {
   it("ends at once if every other instance holds a lock", async () => {
     await bench.started("a");
     await bench.clock.advance(1_000);
@@ -380,7 +380,7 @@ describe("the wait of a starting node until it knows which instances are alive",
     expect(comer.noted).toEqual(["acquainted"]);
   });
 
-  it("lasts until an instance without a lock has renewed once, and no longer", async () => {
+  it("lasts until an instance without a lock has renewed once", async () => {
     const silent = await bench.started("a");
     silent.lock.cut();
     await bench.clock.advance(1_000);
@@ -391,7 +391,7 @@ describe("the wait of a starting node until it knows which instances are alive",
     expect(comer.noted).toEqual(["acquainted"]);
   });
 
-  it("lasts until the lease of a dead instance that never held a lock expires", async () => {
+  it("lasts until the lease of a dead instance without a lock expires", async () => {
     const dead = await bench.started("a");
     dead.lock.cut();
     await bench.clock.advance(100);

@@ -37,30 +37,27 @@ const ENDS: readonly [string, (bench: Bench) => void, late: number][] = [
   ["the lease deadline has passed", ({ control }) => void Object.assign(control, { mayAct: false, maySend: false }), 1],
 ];
 
-describe("a read during a term (one node's ownership of a lane)", () => {
-  it("returns its result or error while the term lasts, even past the node's own lease deadline", async () => {
+describe("a read by a lane's owner", () => {
+  it("returns its result even past the node's own lease deadline", async () => {
     const { term, control } = bench();
     control.mayAct = false;
     expect(await term.during(Promise.resolve(5))).toBe(5);
     await expect(term.during(Promise.reject(new TypeError("away")))).rejects.toThrow(TypeError);
   });
 
-  it.each<Ending>(["lost", "putOff"])(
-    "throws TermOver if the term ended meanwhile (%s), whatever the read returned",
-    async (how) => {
-      const { term, late } = bench();
-      const read = deferred<number>();
-      const failing = deferred<number>();
-      const waiting = [term.during(read.promise), term.during(failing.promise)];
-      term.end(how);
-      read.resolve(5);
-      failing.resolve(Promise.reject(new TypeError("away")));
-      for (const each of waiting) await expect(each).rejects.toThrow(TermOver);
-      expect(late(), "a read is no late write").toEqual([]);
-    },
-  );
+  it.each<Ending>(["lost", "putOff"])("throws TermOver if the ownership ended meanwhile (%s)", async (how) => {
+    const { term, late } = bench();
+    const read = deferred<number>();
+    const failing = deferred<number>();
+    const waiting = [term.during(read.promise), term.during(failing.promise)];
+    term.end(how);
+    read.resolve(5);
+    failing.resolve(Promise.reject(new TypeError("away")));
+    for (const each of waiting) await expect(each).rejects.toThrow(TermOver);
+    expect(late(), "a read is no late write").toEqual([]);
+  });
 
-  it("is counted as a fenced write if a write was to follow it and the lane was lost", async () => {
+  it("before a write is counted as fenced if the lane was lost", async () => {
     const { term, late } = bench();
     term.end("putOff");
     await expect(term.during(Promise.resolve(5), "finality")).rejects.toThrow(TermOver);
@@ -74,8 +71,8 @@ describe("a read during a term (one node's ownership of a lane)", () => {
   });
 });
 
-describe("a write during a term (one node's ownership of a lane)", () => {
-  it("has the term's fencing token", async () => {
+describe("a write by a lane's owner", () => {
+  it("has the owner's fencing token", async () => {
     const { term, fence, writes, committed } = bench();
     const outcome = { status: "expired", holes: [] } as const;
     committed.resolve(outcome);
@@ -94,7 +91,7 @@ describe("a write during a term (one node's ownership of a lane)", () => {
   });
 
   // protects [The fence] src/application/lane/term.ts, src/application/stages/1-create/create.ts
-  it.each(ENDS)("returns its actual result even if %s while it is in progress", async (_, end) => {
+  it.each(ENDS)("returns its actual result even if %s meanwhile", async (_, end) => {
     for (const error of [null, new OutcomeUnknown("the connection broke")]) {
       const made = bench();
       const waiting = made.term.write({ kind: "suspend", suspended: true, decision: null as never });
@@ -107,7 +104,7 @@ describe("a write during a term (one node's ownership of a lane)", () => {
   });
 
   // protects [The fence] src/application/lane/term.ts
-  it("throws OutcomeUnknown and reloads the lane if its outcome is unknown", async () => {
+  it("reloads the lane if the outcome of the write is unknown", async () => {
     const unknown = bench();
     unknown.committed.resolve(Promise.reject(new OutcomeUnknown("the connection broke")));
     for (let writes = 0; writes < 2; writes++) {
@@ -120,7 +117,7 @@ describe("a write during a term (one node's ownership of a lane)", () => {
     expect(away.reloads).toEqual([]);
   });
 
-  it("ends the term if the database fenced it", async () => {
+  it("ends the ownership if the database fences the write", async () => {
     const { term, committed } = bench();
     committed.resolve({ status: "fenced" });
     await expect(term.write({ kind: "expire" })).rejects.toThrow(TermOver);
@@ -132,7 +129,7 @@ describe("a write during a term (one node's ownership of a lane)", () => {
     ["is too late after the lease deadline", ({ control }) => void Object.assign(control, { mayAct: false }), true],
     ["is a database failure if the lane is to be reloaded", ({ term }) => term.end("putOff"), false],
     ["is a database failure while the term lasts", () => undefined, false],
-  ])("reports why it failed if the database did not accept it: it %s", async (_, end, isLate) => {
+  ])("fails with the correct cause: it %s", async (_, end, isLate) => {
     const made = bench();
     const waiting = made.term.write({ kind: "expire" });
     end(made);
@@ -141,7 +138,7 @@ describe("a write during a term (one node's ownership of a lane)", () => {
   });
 });
 
-describe("a signature or broadcast during a term (one node's ownership of a lane)", () => {
+describe("a signature or broadcast by a lane's owner", () => {
   // protects [The fence] src/application/lane/term.ts
   it.each(ENDS)("is not begun if %s", async (_, end) => {
     const made = bench();
@@ -154,7 +151,7 @@ describe("a signature or broadcast during a term (one node's ownership of a lane
     expect(made.late(), "nothing was ready to be written").toEqual([]);
   });
 
-  it("is not begun while the node has lost its session lock (broadcasts only), because others may assume a crash", async () => {
+  it("is not begun without a session lock (broadcasts only)", async () => {
     const { term, control, committed } = bench();
     control.maySend = false;
     let begun = 0;
@@ -166,7 +163,7 @@ describe("a signature or broadcast during a term (one node's ownership of a lane
   });
 
   // protects [The kill switch] src/application/lane/term.ts, src/application/lane/owned-lane.ts
-  it("waits during a kill of the signer; a broadcast that the kill interrupts is not continued at another endpoint", async () => {
+  it("waits during a kill of the signer", async () => {
     const { term, control } = bench();
     const asked: boolean[] = [];
     await term.send(async (mayStill) => {
@@ -195,8 +192,8 @@ describe("a signature or broadcast during a term (one node's ownership of a lane
   });
 });
 
-describe("the end of a term (one node's ownership of a lane)", () => {
-  it("also stops the recording of write results, which may continue past the node's own lease deadline", () => {
+describe("the end of a node's ownership of a lane", () => {
+  it("also stops the recording of write results", () => {
     const { term, control } = bench();
     const begun = () => [term.begin(() => "noted"), term.work(() => "worked")];
     expect(begun()).toEqual(["noted", "worked"]);
@@ -208,7 +205,7 @@ describe("the end of a term (one node's ownership of a lane)", () => {
   });
 
   // protects [The fence] src/application/lane/activity.ts, src/application/lane/term.ts
-  it("ends a background job without an error, and the job can be started again", async () => {
+  it("stops a background job without an error", async () => {
     const { term } = bench();
     const errors: unknown[] = [];
     let runs = 0;
@@ -228,7 +225,7 @@ describe("the end of a term (one node's ownership of a lane)", () => {
   });
 
   // protects [The fence] src/application/lane/activity.ts, src/application/lane/term.ts
-  it("is returned as false to callers that can continue without the lane, whereas other errors are rethrown", async () => {
+  it("is returned as false, not as an error", async () => {
     expect(await quietly(Promise.resolve(5))).toBe(true);
     expect(await quietly(Promise.reject(new TermOver()))).toBe(false);
     await expect(quietly(Promise.reject(new TypeError("a mistake of ours")))).rejects.toThrow(TypeError);

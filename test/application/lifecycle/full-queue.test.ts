@@ -14,13 +14,13 @@ describe("a node whose queue is full", () => {
   it.each([
     ["is alone", { peers: 0, forwards: true }],
     ["forwards nothing to other nodes", { peers: 2, forwards: false }],
-  ])("refuses creates before reading them if it %s", (_, cluster) => {
+  ])("refuses creates before reading them if the node %s", (_, cluster) => {
     expect(reception(cluster, 10).admittance()).toMatchObject({ kind: "closed" });
     expect(reception(cluster, 9).admittance()).toEqual({ kind: "open" });
   });
 
   // protects [Short of time] src/application/loops/reception.ts
-  it("still reads creates if other nodes may own their lanes, because a create's lane is known only after it is read", () => {
+  it("still reads creates if other nodes may own the lanes", () => {
     expect(reception({ peers: 1, forwards: true }, 10).admittance()).toEqual({ kind: "open" });
   });
 });

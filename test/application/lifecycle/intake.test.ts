@@ -15,8 +15,8 @@ function intent(overrides: Parameters<typeof transfer>[0] = {}): Intent {
   return normalise({ codec: createCodec(), entropy, chainIds: [CHAIN_ID] }, transfer(overrides));
 }
 
-describe("intents inserted in a caller's own database transaction", () => {
-  it("are processed by the owner in call order, from CREATED on", async () => {
+describe("creates inserted into the intake table", () => {
+  it("are processed by the owner in call order", async () => {
     world = new World();
     const intents = Array.from({ length: 300 }, () => intent());
     for (const each of intents) world.database.insertIntake(each);
@@ -33,7 +33,7 @@ describe("intents inserted in a caller's own database transaction", () => {
     expect(entry.events.some(({ type }) => type === "nonce.allocated")).toBe(true);
   });
 
-  it("become an alias of the transaction that has their request id, or FAILED_FINAL if that has another payload", async () => {
+  it("become an alias of the transaction that has the same request id", async () => {
     world = new World();
     const entry = await world.startNode();
     const original = await world.settle(entry.node.api.create(transfer({ requestId: "same" })));
@@ -50,7 +50,7 @@ describe("intents inserted in a caller's own database transaction", () => {
     });
   });
 
-  it("become FAILED_FINAL/REJECTED without a nonce if they would be refused; later intents proceed", async () => {
+  it("become FAILED_FINAL/REJECTED if they are refused", async () => {
     world = new World();
     const doomed = `0x${"dd".repeat(20)}` as const;
     world.chain.revertCallsTo(doomed, "0x");
@@ -67,7 +67,7 @@ describe("intents inserted in a caller's own database transaction", () => {
     expect(feed.items.map(({ txId, state }) => [txId, state])).toContainEqual([refused.txId, "FAILED_FINAL"]);
   });
 
-  it("wait while the chain is unavailable, and no later intent overtakes them", async () => {
+  it("wait while the chain is unavailable", async () => {
     world = new World();
     const entry = await world.startNode();
     await world.settle(entry.node.api.create(transfer()));

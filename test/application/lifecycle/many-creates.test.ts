@@ -10,7 +10,7 @@ const FIRST = LANES / 2;
 
 describe("creates on a thousand lanes, one per millisecond,", () => {
   // protects [Many lanes] src/application/writer/committer.ts
-  it("share database reads and commits: at most about one of each per ten creates", async () => {
+  it("share database reads and commits", async () => {
     const { world, entry } = await startWithLanes(LANES);
     onTestFinished(() => world.close());
     const { node, store, events } = entry;

@@ -16,7 +16,7 @@ function owners(): readonly (string | null)[] {
 }
 
 describe("a draining node", () => {
-  it("refuses creates, reports that it is draining, and finishes its pending transactions", async () => {
+  it("refuses creates but finishes its pending transactions", async () => {
     world = new World();
     const entry = await world.startNode();
     await create(entry, 3);
@@ -48,7 +48,7 @@ describe("a draining node", () => {
 });
 
 describe("closing a node", () => {
-  it("answers pending creates, releases the lanes, and leaves no timer", async () => {
+  it("answers pending creates", async () => {
     world = new World();
     const entry = await world.startNode();
     const creates = Promise.all(Array.from({ length: 30 }, () => entry.node.api.create(transfer())));
@@ -110,7 +110,7 @@ describe("closing a node", () => {
 });
 
 describe("abandoning a node (closing it without a shutdown)", () => {
-  it("releases no lane, so that it looks like a crash to other nodes", async () => {
+  it("releases no lane", async () => {
     world = new World();
     const entry = await world.startNode();
     await create(entry, 3);
@@ -140,7 +140,7 @@ describe("a node's gauges", () => {
     });
   });
 
-  it("count pending transactions, their oldest age, and blocks whose receipts are missing", async () => {
+  it("count pending transactions", async () => {
     world = new World();
     const entry = await world.startNode();
     entry.faults.inject({ kind: "unavailable" }, { method: "eth_getBlockReceipts" });
@@ -226,7 +226,7 @@ describe("admission of creates at a node", () => {
     expect(entry.node.reception.admittance()).toEqual({ kind: "open" });
   });
 
-  it("is closed if the lease could not be renewed, and while the node is shutting down", async () => {
+  it("is closed if the lease could not be renewed", async () => {
     world = new World();
     const entry = await world.startNode();
     entry.store.renewInstance = () => Promise.reject(new Error("no"));
@@ -244,7 +244,7 @@ describe("admission of creates at a node", () => {
     expect(refusalOf(entry.node.reception.admittance())).toBe("too many creates are waiting; nothing was accepted");
   });
 
-  it("stays open without a lease if other nodes are live, because creates are forwarded to them", async () => {
+  it("stays open without a lease if other nodes are live", async () => {
     world = new World();
     const entry = await world.startNode();
     await world.startNode();
@@ -261,7 +261,7 @@ function refusalOf(admittance: Admittance): string {
 }
 
 describe("a database whose history changed", () => {
-  it("is noticed by the next lease renewal even without writes: one alert is raised, and the node continues", async () => {
+  it("is noticed by the next lease renewal even without writes", async () => {
     world = new World();
     const entry = await world.startNode();
     world.database.changeHistory();
@@ -293,7 +293,7 @@ describe("claiming lanes after a takeover", () => {
     checkInvariants(world);
   });
 
-  it("retries the load of a claimed lane, because this node already owns it in the database", async () => {
+  it("retries the load of a claimed lane", async () => {
     world = new World();
     const first = await world.startNode();
     for (const signer of SIGNERS) await create(first, 2, signer);

@@ -40,7 +40,7 @@ async function following() {
 }
 
 describe("a hint about a new block", () => {
-  it("makes the node read the chain's newest block at once, without changing the schedule of the regular poll", async () => {
+  it("makes the node read the newest block at once", async () => {
     const { clock, simulated, context, hint, looks } = await following();
     simulated.mine(1);
     await clock.advance(3_000);
@@ -53,7 +53,7 @@ describe("a hint about a new block", () => {
     expect(looks()).toBe(3);
   });
 
-  it("causes only a few reads per interval if it is repeated endlessly, not one read for each hint", async () => {
+  it("causes only a few reads per interval if the hint is repeated endlessly", async () => {
     const { clock, hint, looks } = await following();
     for (let ms = 0; ms < POLL_MS - 100; ms += 10) {
       hint();

@@ -32,13 +32,13 @@ async function look(waits: WhatWaits): Promise<Look> {
   return { asked, lanes };
 }
 
-describe("a node's search for pending work that other nodes left for its lanes", () => {
+describe("a node's search for work that other nodes left for its lanes", () => {
   // protects [Many lanes] src/adapters/postgres/statements/intake.ts, src/application/loops/node-core.ts
-  it("costs one database query, and examines no lane, if there is no such work", async () => {
+  it("costs one database query if there is no work", async () => {
     expect(await look({ intents: false, requests: false })).toEqual({ asked: ["the database"], lanes: [] });
   });
 
-  it("reads intents for lanes that may allocate nonces, and requests for all lanes", async () => {
+  it("reads intents only for lanes that may allocate nonces", async () => {
     const both = await look({ intents: true, requests: true });
     expect(both).toEqual({ asked: ["the database", "intents", "news", "requests"], lanes: [[open], [open, held]] });
     expect((await look({ intents: true, requests: false })).asked).toEqual(["the database", "intents"]);

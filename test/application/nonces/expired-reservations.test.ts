@@ -46,7 +46,7 @@ const expires = (reservationId: string) => world.until(() => stateOf(reservation
 
 describe("a nonce with an expired reservation", () => {
   // protects [Reservations] src/application/detours/holes.ts, src/application/detours/holes.ts
-  it("is filled by a placeholder by default, and the transactions above it are confirmed", async () => {
+  it("is filled by a placeholder by default", async () => {
     world = new World();
     const entry = await world.startNode();
     const { reservationId, nonce } = await reserve(entry, { ttl: "1s" });
@@ -76,7 +76,7 @@ describe("a nonce with an expired reservation", () => {
   });
 
   // protects [Reservations] src/domain/pace/lane-pace.ts, src/application/detours/holes.ts
-  it("is filled only after a search for the caller's transaction, which lasts as long as the reservation did", async () => {
+  it("is filled only after a search for the caller's transaction", async () => {
     world = new World();
     const entry = await world.startNode();
     const startedMs = world.clock.monotonicMs();
@@ -93,7 +93,7 @@ describe("a nonce with an expired reservation", () => {
   });
 
   // protects [Reservations] src/domain/pace/lane-pace.ts, src/application/detours/holes.ts
-  it("is checked together with others, so that checking many takes little longer than checking one", async () => {
+  it("is checked together with other expired reservations", async () => {
     world = new World();
     const entry = await world.startNode();
     const startedMs = world.clock.monotonicMs();
@@ -104,7 +104,7 @@ describe("a nonce with an expired reservation", () => {
     checkInvariants(world);
   });
 
-  it("is not filled if the chain node holds the signer's key: the transaction above it becomes STUCK", async () => {
+  it("is not filled if the chain node holds the signer's key", async () => {
     world = new World({ nodeSigners: [SIGNER], signers: [] });
     const entry = await world.startNode();
     await reserve(entry);
@@ -143,22 +143,19 @@ describe("a caller's transaction at an expired reservation's nonce", () => {
   };
 
   // protects [Reservations] src/application/detours/holes.ts
-  it.each(SOURCES)(
-    "is found even if only the %s shows it, and no placeholder is signed for its nonce",
-    async (source) => {
-      world = new World();
-      const entry = await world.startNode();
-      leaveOnly(entry, source);
-      await hidden(entry);
-      await world.clock.advance(60_000);
-      expect(placeholders()).toEqual([]);
-      world.chain.dropAllTransactions();
-      await world.until(() => placeholders().length === 1);
-    },
-  );
+  it.each(SOURCES)("is found even if only the %s shows it", async (source) => {
+    world = new World();
+    const entry = await world.startNode();
+    leaveOnly(entry, source);
+    await hidden(entry);
+    await world.clock.advance(60_000);
+    expect(placeholders()).toEqual([]);
+    world.chain.dropAllTransactions();
+    await world.until(() => placeholders().length === 1);
+  });
 
   // protects [Reservations] src/application/detours/holes.ts
-  it.each(SOURCES)("is assumed to exist while the %s cannot be read, so no placeholder is signed", async (source) => {
+  it.each(SOURCES)("is assumed to exist while the %s cannot be read", async (source) => {
     world = new World();
     const entry = await world.startNode();
     const { reservationId } = await reserve(entry);
@@ -173,7 +170,7 @@ describe("a caller's transaction at an expired reservation's nonce", () => {
   });
 
   // protects [Reservations] src/domain/pace/lane-pace.ts, src/application/detours/holes.ts
-  it("is searched for again, for the full time, if it was found and then disappeared", async () => {
+  it("is searched for again if it was found and then disappeared", async () => {
     world = new World();
     const entry = await world.startNode();
     const { reservationId, nonce } = await reserve(entry, { ttl: "30s" });
@@ -208,8 +205,8 @@ describe("a caller's transaction at an expired reservation's nonce", () => {
   });
 });
 
-describe("a late caller, after its reservation expired,", () => {
-  it("may still submit its signed transaction while nothing uses the nonce", async () => {
+describe("a caller whose reservation expired", () => {
+  it("may still submit its signed transaction while the nonce is unused", async () => {
     world = new World();
     const entry = await world.startNode();
     const { reservationId, nonce } = await reserve(entry, { ttl: "30s" });
@@ -226,7 +223,7 @@ describe("a late caller, after its reservation expired,", () => {
     checkInvariants(world);
   });
 
-  it("may still name the hash of its sent transaction, even if that is already mined", async () => {
+  it("may still name the hash of its sent transaction", async () => {
     world = new World();
     const entry = await world.startNode();
     const { reservationId, nonce } = await reserve(entry);
@@ -243,7 +240,7 @@ describe("a late caller, after its reservation expired,", () => {
   });
 
   // protects [Reservations] src/domain/ledger/reserve.ts, src/domain/ledger/bind.ts
-  it("gets a CONFLICT that names the placeholder transaction that now has the nonce", async () => {
+  it("gets a CONFLICT that names the placeholder", async () => {
     world = new World();
     const entry = await world.startNode();
     const { reservationId, nonce } = await reserve(entry);
@@ -267,7 +264,7 @@ describe("a late caller, after its reservation expired,", () => {
    */
   it.each([0, 1, 2, 3, 5, 8])(
     // protects [Reservations] src/domain/ledger/reserve.ts, src/domain/ledger/bind.ts
-    "competes with another caller and the placeholder: exactly one gets the nonce (%i ms after signing began)",
+    "does not get a nonce that another transaction got (%i ms after signing began)",
     async (ms) => {
       world = new World();
       let waits = false;
@@ -306,7 +303,7 @@ describe("a late caller, after its reservation expired,", () => {
 
 describe("placeholders for expired reservations on one lane", () => {
   // protects [Reservations] src/domain/ledger/bind.ts, src/application/detours/holes.ts
-  it("are limited per hour: beyond the limit, the transaction above becomes STUCK with the reason, until the next hour", async () => {
+  it("are limited per hour", async () => {
     world = new World({ settings: { maxReservationRepairs: 1 } });
     // Advance the database's clock to 20 seconds before the full hour.
     await world.clock.advance(3_580_000);
@@ -340,7 +337,7 @@ describe("placeholders for expired reservations on one lane", () => {
     expect(row(behind)?.state).toBe("CONFIRMED");
   });
 
-  it("are continued by the next owner, which first searches for the caller's transaction anew", async () => {
+  it("are continued by the next owner", async () => {
     world = new World();
     const first = await world.startNode();
     const { reservationId } = await reserve(first, { ttl: "30s" });
@@ -360,7 +357,7 @@ describe("placeholders for expired reservations on one lane", () => {
 
 describe("reservations of one API key on one lane", () => {
   // protects [Reservations] src/domain/ledger/reserve.ts
-  it("are limited by a setting, and an expired one counts until its nonce is used", async () => {
+  it("are limited by a setting", async () => {
     world = new World({ settings: { maxReservations: 2 } });
     const entry = await world.startNode();
     const kept = [await reserve(entry), await reserve(entry, { ttl: "10m" })];

@@ -76,44 +76,41 @@ function start(failpoint: Failpoint, nth: number, onCrash: () => void): Promise<
 }
 
 describe.each(NONCE_FAILPOINTS)("a crash right after %s", (failpoint) => {
-  it.each([1, 2])(
-    "leaves every nonce with exactly one transaction, and everything is mined (occurrence %i)",
-    async (nth) => {
-      // With an in-flight window of one, only the lane's lowest open transaction is signed. Later transactions may
-      // still move to another nonce.
-      world = new World({ settings: { holePolicy: "heal", inFlightWindow: 1 } });
-      let crashed = false;
-      const refuse = (entry: WorldNode) => entry.signer.refuse(({ value }) => value === 666n);
-      const first = await start(failpoint, nth, () => {
-        crashed = true;
-      });
-      refuse(first);
-      const second = { current: null as WorldNode | null };
-      const alive = (): WorldNode => (crashed && second.current !== null ? second.current : first);
-      const running = story(alive, `${failpoint} ${nth}`);
-      let isDone = false;
-      void running.finally(() => {
-        isDone = true;
-      });
-      await world.until(() => crashed || isDone, 300_000);
-      if (!crashed) await world.clock.advance(30_000);
-      second.current = await world.startNode();
-      refuse(second.current);
-      await world.settle(running, 600_000);
-      const open = () => world.rows().filter(({ state }) => state !== "CONFIRMED" && state !== "FAILED_FINAL");
-      await world.until(() => open().length === 0, 600_000);
-      await world.clock.advance(30_000);
-      checkInvariants(world);
-      const { state: stored } = world.database;
-      const states = [...stored.reservations()].map(({ state }) => state).sort();
-      expect(states).toEqual(["EXPIRED", "RELEASED", "SUBMITTED"]);
-      const confirmed = world.rows().filter(({ state }) => state === "CONFIRMED");
-      expect(confirmed).toHaveLength(5);
-      expect(world.rows().filter(({ subState }) => subState === "REJECTED")).toHaveLength(1);
-      // Holes (nonces that no transaction holds) are all above the mined nonces.
-      const mined = world.chain.account(SIGNER).nonce;
-      for (const { nonce } of stored.holes()) expect(nonce).toBeGreaterThanOrEqual(mined);
-      if (nth === 1) expect(crashed, "the failpoint was never passed").toBe(true);
-    },
-  );
+  it.each([1, 2])("leaves every nonce with exactly one transaction (occurrence %i)", async (nth) => {
+    // With an in-flight window of one, only the lane's lowest open transaction is signed. Later transactions may
+    // still move to another nonce.
+    world = new World({ settings: { holePolicy: "heal", inFlightWindow: 1 } });
+    let crashed = false;
+    const refuse = (entry: WorldNode) => entry.signer.refuse(({ value }) => value === 666n);
+    const first = await start(failpoint, nth, () => {
+      crashed = true;
+    });
+    refuse(first);
+    const second = { current: null as WorldNode | null };
+    const alive = (): WorldNode => (crashed && second.current !== null ? second.current : first);
+    const running = story(alive, `${failpoint} ${nth}`);
+    let isDone = false;
+    void running.finally(() => {
+      isDone = true;
+    });
+    await world.until(() => crashed || isDone, 300_000);
+    if (!crashed) await world.clock.advance(30_000);
+    second.current = await world.startNode();
+    refuse(second.current);
+    await world.settle(running, 600_000);
+    const open = () => world.rows().filter(({ state }) => state !== "CONFIRMED" && state !== "FAILED_FINAL");
+    await world.until(() => open().length === 0, 600_000);
+    await world.clock.advance(30_000);
+    checkInvariants(world);
+    const { state: stored } = world.database;
+    const states = [...stored.reservations()].map(({ state }) => state).sort();
+    expect(states).toEqual(["EXPIRED", "RELEASED", "SUBMITTED"]);
+    const confirmed = world.rows().filter(({ state }) => state === "CONFIRMED");
+    expect(confirmed).toHaveLength(5);
+    expect(world.rows().filter(({ subState }) => subState === "REJECTED")).toHaveLength(1);
+    // Holes (nonces that no transaction holds) are all above the mined nonces.
+    const mined = world.chain.account(SIGNER).nonce;
+    for (const { nonce } of stored.holes()) expect(nonce).toBeGreaterThanOrEqual(mined);
+    if (nth === 1) expect(crashed, "the failpoint was never passed").toBe(true);
+  });
 });

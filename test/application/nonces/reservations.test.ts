@@ -39,7 +39,7 @@ const suspended = (entry: WorldNode, action: "suspend" | "resume") =>
   );
 
 describe("a reserved nonce", () => {
-  it("is used by the caller's signed transaction, which is broadcast, resubmitted and confirmed like any other", async () => {
+  it("is used by the caller's signed transaction", async () => {
     world = new World({ settings: { resubmitIntervalMs: 1_000 } });
     const entry = await world.startNode();
     const before = await create(entry);
@@ -90,7 +90,7 @@ describe("a reserved nonce", () => {
 
   it.each(["submitReserved", "markUsed"] as const)(
     // protects [Reservations] src/application/operations/reservations.ts
-    "can be used, but without its request id, if another transaction took that id meanwhile (%s)",
+    "can be used even if another transaction took its request id (%s)",
     async (use) => {
       world = new World();
       const entry = await world.startNode();
@@ -105,7 +105,7 @@ describe("a reserved nonce", () => {
   );
 
   // protects [Reservations] src/application/requests/normalise.ts
-  it("accepts only a valid transaction of its signer, for its chain and with its nonce", async () => {
+  it("accepts only a valid transaction of its signer", async () => {
     world = new World();
     const entry = await world.startNode();
     const { reservationId, nonce } = await reserve(entry);
@@ -155,7 +155,7 @@ describe("a reserved nonce", () => {
   });
 
   // protects [Reservations] src/application/detours/another-attempt.ts
-  it("causes no broadcast if the caller sent the transaction itself: the node only waits for its outcome", async () => {
+  it("causes no broadcast if the caller sent the transaction itself", async () => {
     world = new World();
     const entry = await world.startNode();
     const { reservationId, nonce } = await reserve(entry);
@@ -194,7 +194,7 @@ describe("a reserved nonce", () => {
     checkInvariants(world);
   });
 
-  it("raises an alert if too many nonces are reserved on the lane; the alert is resolved when fewer are", async () => {
+  it("raises an alert if too many nonces are reserved on the lane", async () => {
     world = new World({ settings: { alertReserved: 2 } });
     const entry = await world.startNode();
     await reserve(entry);
@@ -214,17 +214,14 @@ describe("a reserved nonce", () => {
     expect(alerts(entry).filter((code) => code === "RESERVED_PILE_UP")).toHaveLength(2);
   });
 
-  it.each([0, 1])(
-    "raises one alert if many nonces are reserved in one commit, with %d reserved before",
-    async (before) => {
-      world = new World({ settings: { alertReserved: 2 } });
-      const entry = await world.startNode();
-      for (let made = 0; made < before; made++) await reserve(entry);
-      const wanted = Array.from({ length: 3 }, () => entry.node.api.reserveNonce({ signer: SIGNER }));
-      await world.settle(Promise.all(wanted));
-      expect(alerts(entry).filter((code) => code === "RESERVED_PILE_UP")).toHaveLength(1);
-    },
-  );
+  it.each([0, 1])("raises one alert if many nonces are reserved in one commit (before: %d)", async (before) => {
+    world = new World({ settings: { alertReserved: 2 } });
+    const entry = await world.startNode();
+    for (let made = 0; made < before; made++) await reserve(entry);
+    const wanted = Array.from({ length: 3 }, () => entry.node.api.reserveNonce({ signer: SIGNER }));
+    await world.settle(Promise.all(wanted));
+    expect(alerts(entry).filter((code) => code === "RESERVED_PILE_UP")).toHaveLength(1);
+  });
 });
 
 describe("a released nonce", () => {
@@ -269,7 +266,7 @@ describe("a released nonce", () => {
   });
 
   // protects [Holes] src/application/stages/3-sign/sign.ts
-  it("is used by the unsigned transactions above it, which all move down by one in order", async () => {
+  it("lets the unsigned transactions above it move down", async () => {
     world = new World();
     const entry = await world.startNode();
     const { reservationId } = await reserve(entry);
@@ -288,7 +285,7 @@ describe("a released nonce", () => {
   });
 
   // protects [Holes] src/application/lane/lane-nonces.ts
-  it("is not given out again if another program used it: the next transaction gets a nonce above it", async () => {
+  it("is not given out again if another program used it", async () => {
     world = new World();
     const entry = await world.startNode();
     await create(entry);
@@ -313,7 +310,7 @@ describe("a released nonce", () => {
     await world.until(() => world.database.state.holes().length === 0);
   });
 
-  it("makes the lowest signed transaction above it STUCK with the reason, until a new transaction gets the nonce", async () => {
+  it("makes the lowest signed transaction above it STUCK", async () => {
     world = new World();
     const entry = await world.startNode();
     const { reservationId, nonce } = await reserve(entry);
@@ -342,7 +339,7 @@ describe("a nonce reservation that expires", () => {
 
   it.each(["heal", "move"] as const)(
     // protects [Holes] src/application/detours/holes.ts
-    "leaves a nonce gap that a placeholder fills under the policy %s, and the transactions behind it proceed",
+    "leaves a nonce gap that a placeholder fills under the policy %s",
     async (holePolicy) => {
       world = new World({ settings: { holePolicy } });
       const entry = await world.startNode();
@@ -367,7 +364,7 @@ describe("a nonce reservation that expires", () => {
 
   // protects [Holes] src/application/detours/holes.ts
   it.each(["heal", "move"] as const)(
-    "leads to no action under the policy %s while the chain cannot be read",
+    "causes no action under the policy %s while the chain cannot be read",
     async (holePolicy) => {
       world = new World({ settings: { holePolicy } });
       const entry = await world.startNode();
@@ -387,7 +384,7 @@ describe("a nonce reservation that expires", () => {
   );
 
   // protects [Holes] src/application/detours/holes.ts
-  it("is left to an operator if so configured: the transaction above becomes STUCK with a reason that names the nonce", async () => {
+  it("is left to an operator if that is configured", async () => {
     world = new World({ settings: { expiredReservations: "hole" } });
     const entry = await world.startNode();
     const { reservationId, nonce, behind } = await expired(entry);
@@ -405,7 +402,7 @@ describe("a nonce reservation that expires", () => {
   });
 
   // protects [Holes] src/application/detours/change-payload.ts
-  it("is repaired by one operator action: a placeholder fills the nonce, and the transaction above keeps its own payload", async () => {
+  it("is repaired by one operator action", async () => {
     world = new World({ settings: { expiredReservations: "hole" } });
     const entry = await world.startNode();
     const { reservationId, nonce, behind } = await expired(entry);
@@ -427,7 +424,7 @@ describe("a nonce reservation that expires", () => {
   });
 
   // protects [Explained, and said aloud] src/application/detours/change-payload.ts
-  it("cannot be repaired twice: a second action for its nonce is refused, and the transaction above keeps its payload", async () => {
+  it("cannot be repaired twice", async () => {
     world = new World({ settings: { expiredReservations: "hole" } });
     const entry = await world.startNode();
     const { nonce, behind } = await expired(entry);
@@ -452,7 +449,7 @@ describe("a nonce reservation that expires", () => {
   });
 
   // protects [Reservations] src/domain/nonces/holes.ts
-  it("does not make its nonce available: the next transaction gets a nonce above it", async () => {
+  it("does not make its nonce available again", async () => {
     world = new World();
     const entry = await world.startNode();
     const { nonce } = await reserve(entry, { ttl: 1 });
@@ -475,7 +472,7 @@ describe("a nonce reservation that expires", () => {
     checkInvariants(world);
   });
 
-  it("leaves no nonce gap if the caller had sent its transaction, which is reported by an alert", async () => {
+  it("leaves no nonce gap if the caller had sent its transaction", async () => {
     world = new World();
     const entry = await world.startNode();
     const { reservationId, nonce } = await reserve(entry, { ttl: 1 });
@@ -495,7 +492,7 @@ describe("a nonce reservation that expires", () => {
 
 describe("a transaction that its signer refuses permanently", () => {
   // protects [Holes] src/application/stages/3-sign/sign.ts
-  it("ends at once and releases its nonce, and the transactions above move down", async () => {
+  it("releases its nonce", async () => {
     world = new World();
     const entry = await world.startNode();
     entry.signer.refuse(({ value }) => value === 666n);
@@ -549,7 +546,7 @@ describe("a transaction that no chain node accepts", () => {
   });
 
   // protects [Holes] src/application/detours/holes.ts
-  it("waits for its cancel while the fee market cannot be read, without a reload of the lane", async () => {
+  it("waits for its cancel while the fee market cannot be read", async () => {
     world = new World({ settings: { holePolicy: "heal" } });
     const entry = await world.startNode();
     refusing();
@@ -564,7 +561,7 @@ describe("a transaction that no chain node accepts", () => {
   });
 
   // protects [Holes] src/application/lane/tracked.ts, src/application/detours/holes.ts
-  it("is cancelled only once if no node accepts the cancel either, and becomes STUCK with the reason", async () => {
+  it("is cancelled only once if no node accepts the cancel", async () => {
     world = new World({ settings: { holePolicy: "heal", stuckAfterMs: 600_000 } });
     const entry = await world.startNode();
     const refusal = { answer: "rejected", code: -32_000, message: "transaction type not supported" } as const;
@@ -576,7 +573,7 @@ describe("a transaction that no chain node accepts", () => {
   });
 
   // protects [Holes] src/application/lane/tracked.ts, src/application/detours/holes.ts
-  it("is not cancelled if a node had accepted it earlier, because it may still be mined", async () => {
+  it("is not cancelled if a node had accepted it earlier", async () => {
     world = new World({ settings: { holePolicy: "heal", resubmitIntervalMs: 2_000 } });
     const entry = await world.startNode();
     world.holdBlocks();

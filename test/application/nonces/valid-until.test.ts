@@ -50,7 +50,7 @@ function withoutSigner({ signer }: WorldNode): () => void {
 
 describe("the validUntil deadline of a create", () => {
   // protects [Times and holds] src/domain/ledger/allocate.ts
-  it("must be in the future by the database's clock; otherwise nothing is accepted", async () => {
+  it("must be in the future by the database's clock", async () => {
     const entry = await start();
     const late = entry.node.api.create(transfer({ validUntil: within(-1) }));
     expect(await refusal(late)).toMatchObject({
@@ -62,7 +62,7 @@ describe("the validUntil deadline of a create", () => {
   });
 
   // protects [Times and holds] src/domain/ledger/allocate.ts, src/domain/transaction/fingerprint.ts
-  it("is part of the payload that a repeat must match; a repeat after the deadline still returns the transaction", async () => {
+  it("is part of the payload that a repeat must match", async () => {
     const entry = await start();
     const asked = transfer({ requestId: "once", validUntil: within(30_000) });
     const { txId } = await world.settle(entry.node.api.create(asked));
@@ -79,7 +79,7 @@ describe("the validUntil deadline of a create", () => {
     checkInvariants(world);
   });
 
-  it("causes no database query for expired transactions if no create sets it", async () => {
+  it("causes no database query if no create sets it", async () => {
     const entry = await start();
     let asked = 0;
     const { loadExpiring } = entry.store;
@@ -95,7 +95,7 @@ describe("the validUntil deadline of a create", () => {
 });
 
 describe("a transaction that expires before it is signed", () => {
-  it("loses its nonce, which the next transaction gets", async () => {
+  it("loses its nonce to the next transaction", async () => {
     const entry = await start();
     const back = withoutSigner(entry);
     const first = await ops.create(entry, { validUntil: within(5_000) });
@@ -119,7 +119,7 @@ describe("a transaction that expires before it is signed", () => {
   });
 
   // protects [Holes] src/domain/ledger/may-move.ts
-  it("is cancelled with its own nonce if a transaction above it must keep the nonce that its caller named", async () => {
+  it("keeps its nonce for a cancel if a transaction above it cannot move", async () => {
     const entry = await start();
     const back = withoutSigner(entry);
     const first = await ops.create(entry, { validUntil: within(5_000) });
@@ -140,7 +140,7 @@ describe("a transaction that expires before it is signed", () => {
   });
 
   // protects [Times and holds] src/application/detours/expiry.ts
-  it("expires even if the chain is unreachable, the lane suspended or a kill in force", async () => {
+  it("expires even if the chain is unreachable", async () => {
     const entry = await start();
     await ops.lane(entry, "suspend");
     await ops.act(entry, "suspend", { txId: await ops.create(entry) });
@@ -155,7 +155,7 @@ describe("a transaction that expires before it is signed", () => {
   });
 
   // protects [Times and holds] src/application/lane/lane-writer.ts, src/application/detours/expiry.ts
-  it("is expired by the lane's next owner, from its database row", async () => {
+  it("is expired by the lane's next owner", async () => {
     const entry = await start();
     withoutSigner(entry);
     const txId = await ops.create(entry, { validUntil: within(30_000) });
@@ -169,7 +169,7 @@ describe("a transaction that expires before it is signed", () => {
   });
 
   // protects [Times and holds] src/application/stages/3-sign/sign.ts, src/application/detours/expiry.ts
-  it("is not broadcast late if no node was running when it expired", async () => {
+  it("is not broadcast late if no node was running meanwhile", async () => {
     const entry = await start();
     withoutSigner(entry);
     const late = await ops.create(entry, { validUntil: within(30_000) });
@@ -182,7 +182,7 @@ describe("a transaction that expires before it is signed", () => {
     expect(ops.row(next)).toMatchObject({ state: "CONFIRMED", nonce: 0 });
   });
 
-  it("expires once, and its nonce goes to the next transaction, even if the node crashes right after", async () => {
+  it("expires only once even if the node crashes right after", async () => {
     let crash: (() => void) | null = null;
     const failpoint = (name: Failpoint) => {
       if (name === "lapse.committed") crash?.();
@@ -200,7 +200,7 @@ describe("a transaction that expires before it is signed", () => {
   });
 
   // protects [Times and holds] src/application/detours/expiry.ts
-  it("uses its nonce for a cancel if a transaction above it may have been sent", async () => {
+  it("uses its nonce for a cancel if a transaction above it was possibly sent", async () => {
     const entry = await start();
     const back = withoutSigner(entry);
     const txId = await ops.create(entry, { validUntil: within(5_000) });
@@ -215,7 +215,7 @@ describe("a transaction that expires before it is signed", () => {
   });
 
   // protects [Times and holds] src/application/lane/backlog.ts, src/application/stages/3-sign/sign.ts
-  it("is not stored as signed, and loses its nonce, if it expires while it is being signed", async () => {
+  it("is not stored as signed if it expires during signing", async () => {
     const entry = await start();
     const { signer } = entry;
     const sign = signer.sign.bind(signer);
@@ -242,7 +242,7 @@ describe("a transaction that expires before it has a nonce", () => {
     return intent.txId;
   };
 
-  it("ends while it awaits approval, even if the approval's own time limit is later", async () => {
+  it("ends while it awaits approval", async () => {
     const requireApproval = { aboveValue: "0", expiresAfter: "1h" };
     const entry = await start({ policies: forSigner(SIGNER, { requireApproval }) });
     const txId = await ops.create(entry, { validUntil: within(5_000) });
@@ -267,7 +267,7 @@ describe("a transaction that expires before it has a nonce", () => {
 
 describe("a transaction that expires after it was sent", () => {
   // protects [Times and holds] src/application/stages/7-complete/complete.ts, src/application/detours/expiry.ts
-  it("is cancelled once, with a higher fee, and is EXPIRED when the cancel is final", async () => {
+  it("is cancelled once with a higher fee", async () => {
     const entry = await start();
     world.holdBlocks();
     const txId = await ops.sent(entry, { validUntil: within(5_000) });
@@ -288,7 +288,7 @@ describe("a transaction that expires after it was sent", () => {
   });
 
   // protects [Times and holds] src/application/stages/7-complete/complete.ts, src/application/detours/expiry.ts
-  it("is CONFIRMED, with a note in its history, if it is mined instead of its cancel", async () => {
+  it("is CONFIRMED if it is mined instead of its cancel", async () => {
     const entry = await start();
     world.holdBlocks();
     const txId = await ops.sent(entry, { validUntil: within(5_000) });
@@ -304,7 +304,7 @@ describe("a transaction that expires after it was sent", () => {
   });
 
   // protects [Times and holds] src/application/lane/owned-lane.ts
-  it("is not cancelled if it was mined in time, unless a reorg removes it again", async () => {
+  it("is not cancelled if it was mined in time", async () => {
     const entry = await start({ settings: { confirmations: 100 } });
     const txId = await ops.create(entry, { validUntil: within(3_000) });
     await world.until(() => ops.row(txId).subState === "MINED");
@@ -322,7 +322,7 @@ describe("a transaction that expires after it was sent", () => {
   });
 
   // protects [Times and holds] src/application/lane/lane-writer.ts, src/application/detours/expiry.ts
-  it("is cancelled only once, whatever step of the cancel the previous owner crashed at", async () => {
+  it("is cancelled only once if the previous owner crashed during the cancel", async () => {
     for (const name of ["another.signed", "another.committed", "broadcast.sent"] as const satisfies Failpoint[]) {
       let stop: (() => void) | null = null;
       const failpoint = (passed: Failpoint) => {
@@ -351,7 +351,7 @@ describe("a transaction that expires after it was sent", () => {
   });
 
   // protects [Times and holds] src/application/detours/expiry.ts
-  it("is not cancelled while its lane is suspended, and explain says that the lane is suspended", async () => {
+  it("is not cancelled while its lane is suspended", async () => {
     const entry = await start();
     world.holdBlocks();
     const txId = await ops.sent(entry, { validUntil: within(5_000) });
@@ -379,7 +379,7 @@ describe("a transaction that expires after it was sent", () => {
     expect(ops.outcome(txId)).toBe("FAILED_FINAL/CANCELLED");
   });
 
-  it("is not cancelled a second time if an operator replaced the cancel", async () => {
+  it("is not cancelled again if an operator replaced the cancel", async () => {
     const entry = await start();
     world.holdBlocks();
     const txId = await ops.sent(entry, { validUntil: within(5_000) });
@@ -395,7 +395,7 @@ describe("a transaction that expires after it was sent", () => {
   });
 
   // protects [Times and holds] src/application/detours/expiry.ts
-  it("is not cancelled again because of an outdated database read after an operator replaced the cancel", async () => {
+  it("is not cancelled again because of an outdated database read", async () => {
     const entry = await start();
     world.holdBlocks();
     const txId = await ops.sent(entry, { validUntil: within(5_000) });
@@ -426,7 +426,7 @@ describe("a transaction that expires after it was sent", () => {
   });
 
   // protects [Times and holds] src/application/stages/6-finality/finality.ts
-  it("is cancelled if a reorg deeper than finality removes it after its validUntil", async () => {
+  it("is cancelled if a deep reorg removes it after its validUntil", async () => {
     const entry = await start({ settings: { confirmations: 20 } });
     const txId = await ops.create(entry, { validUntil: within(5_000) });
     await ops.settled(txId);
@@ -443,7 +443,7 @@ describe("a transaction that expires after it was sent", () => {
   });
 
   // protects [Times and holds] src/application/detours/expiry.ts
-  it("is not cancelled beyond a policy's limit, and one alert is raised", async () => {
+  it("is not cancelled beyond a policy's limit", async () => {
     const most = 21_000n * 20n * GWEI + 1n;
     const entry = await start({ policies: forSigner(SIGNER, { maxCost: { perTransaction: `${most}` } }) });
     world.holdBlocks();
@@ -458,7 +458,7 @@ describe("a transaction that expires after it was sent", () => {
   });
 
   // protects [Times and holds] src/domain/ledger/move.ts
-  it("is never cancelled early by a node whose clock is hours ahead of the database", async () => {
+  it("is never cancelled early by a node whose clock is ahead", async () => {
     const entry = await start({}, { aheadMs: 7_200_000 });
     world.holdBlocks();
     const txId = await ops.sent(entry, { validUntil: within(3_600_000) });

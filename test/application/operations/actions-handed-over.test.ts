@@ -81,14 +81,14 @@ function expectOnce(txId: string): void {
   expect(ops.decisions(txId)).toEqual(["reprice by operator:ops: reprice"]);
 }
 
-describe("an action that commits while its lane is handed over", () => {
+describe("an action during a handover of its lane", () => {
   it.each([
     ["the owner", "is confirmed"],
     ["the owner", "is not confirmed"],
     ["another node", "is confirmed"],
     ["another node", "is not confirmed"],
     // protects [Operators] src/application/operations/transaction-actions.ts
-  ] as const)("is performed once if %s receives it and the commit %s", async (asked, answer) => {
+  ] as const)("is performed once if %s receives the request and the commit %s", async (asked, answer) => {
     const { owner, other, txId } = await withOneSent();
     handOverMeanwhile(owner, answer);
     const view = await ops.act(asked === "the owner" ? owner : other, "reprice", { txId });
@@ -99,7 +99,7 @@ describe("an action that commits while its lane is handed over", () => {
 
   it.each(["is confirmed", "is not confirmed"] as const)(
     // protects [Operators] src/application/operations/transaction-actions.ts
-    "is reported as done by the old owner if the commit %s, so that older nodes do not repeat it",
+    "is reported as done by the old owner if the commit %s",
     async (answer) => {
       const { owner, txId } = await withOneSent();
       handOverMeanwhile(owner, answer);
@@ -110,7 +110,7 @@ describe("an action that commits while its lane is handed over", () => {
 
   it.each(["the owner", "another node"] as const)(
     // protects [Operators] src/application/operations/transaction-actions.ts
-    "is found by the next owner if %s received it and its commit came late",
+    "is performed once if %s received the request and the commit came late",
     async (asked) => {
       const { owner, other, txId } = await withOneSent();
       commitLate(owner, 300);
@@ -121,7 +121,7 @@ describe("an action that commits while its lane is handed over", () => {
   );
 });
 
-describe("an action whose commit is unconfirmed when its lane is released", () => {
+describe("an unconfirmed action on a released lane", () => {
   async function inDoubt(options: WorldOptions = {}) {
     world = new World(options);
     ops = new OperatedWorld(world);
@@ -140,7 +140,7 @@ describe("an action whose commit is unconfirmed when its lane is released", () =
 
   it.each(["worker-queue", "basic"] as const)(
     // protects [Operators] src/application/lane/between-owners.ts, src/application/operations/transaction-actions.ts, src/application/operations/lane-actions.ts
-    "has an unknown outcome if there is no next owner (%s mode), because it may still commit",
+    "has an unknown outcome if there is no next owner (%s mode)",
     async (mode) => {
       const { owner, txId } = await inDoubt({ node: { mode } });
       const answer = await ops.act(owner, "reprice", { txId }).catch((error: unknown) => error);
@@ -152,14 +152,14 @@ describe("an action whose commit is unconfirmed when its lane is released", () =
   );
 
   // protects [Operators] src/application/lane/between-owners.ts, src/application/operations/transaction-actions.ts, src/application/operations/lane-actions.ts
-  it("is reported to the node that forwarded it as possibly done", async () => {
+  it("is reported to the forwarding node as possibly done", async () => {
     const { owner, txId } = await inDoubt();
     const result = await forward(owner, txId);
     expect(result).toMatchObject({ ...UNKNOWN, code: "NOT_LEADER" });
   });
 
   // protects [Operators] src/application/lane/between-owners.ts, src/application/operations/transaction-actions.ts, src/application/operations/lane-actions.ts
-  it("keeps an unknown outcome if the database cannot say whether it was performed", async () => {
+  it("has an unknown outcome if the database cannot be read", async () => {
     const { owner, txId } = await inDoubt();
     const { history } = owner.store;
     owner.store.history = async (id) => {
@@ -172,7 +172,7 @@ describe("an action whose commit is unconfirmed when its lane is released", () =
 
 describe("the id of a forwarded action", () => {
   // protects [Operators] src/application/operations/transaction-actions.ts
-  it("makes a repeat count as the same action; without an id, each request is a separate action", async () => {
+  it("makes a repeated request count as the same action", async () => {
     const { owner, txId } = await withOneSent();
     const decisionId = "01890000-0000-7000-8000-000000000001";
     expect(await forward(owner, txId, { decisionId })).toEqual({ answer: null });

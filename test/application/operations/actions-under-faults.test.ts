@@ -18,7 +18,7 @@ function actionRequest(action: "suspend" | "resume") {
 }
 
 describe("concurrent actions on one lane", () => {
-  it("leave the lane as the last one sets it, so that a lane suspended last broadcasts nothing", async () => {
+  it("leave the lane in the state that the last action sets", async () => {
     const entry = await startKnown();
     const { api } = entry.node;
     await world.settle(api.actOnLane(actionRequest("suspend")));
@@ -56,7 +56,7 @@ describe("a lane action whose commit got no response", () => {
 
 describe("an action on a transaction", () => {
   // protects [Operators] src/application/operations/transaction-actions.ts
-  it("is reported as done if its commit got no response but succeeded, even if the transaction is final by the next read", async () => {
+  it("is reported as done if the commit succeeded but got no response", async () => {
     const entry = await startKnown();
     const operated = new OperatedWorld(world);
     world.holdBlocks();
@@ -81,7 +81,7 @@ describe("an action on a transaction", () => {
 });
 
 describe("a nonce gap that an operator fills", () => {
-  it("is filled once even if the decision was stored late; the transaction above keeps its payload", async () => {
+  it("is filled once even if the first commit of the operator's action fails", async () => {
     const entry = await startKnown({ expiredReservations: "hole" });
     const operated = new OperatedWorld(world);
     const { reservation } = await world.settle(entry.node.api.reserveNonce({ signer: SIGNER, ttl: 1 }));
@@ -103,7 +103,7 @@ describe("a nonce gap that an operator fills", () => {
     expect((await entry.node.api.reservation(reservation.reservationId)).txId).not.toBeNull();
   });
 
-  it("is filled once by two concurrent actions: the second gets CONFLICT, and cancels nothing", async () => {
+  it("is filled once by two concurrent actions", async () => {
     const entry = await startKnown({ expiredReservations: "hole" });
     const operated = new OperatedWorld(world);
     await world.settle(entry.node.api.reserveNonce({ signer: SIGNER, ttl: 1 }));
@@ -121,7 +121,7 @@ describe("a nonce gap that an operator fills", () => {
 describe("an action that signs an attempt and then marks the transaction STUCK", () => {
   it.each(["unavailable", "unknown-lost", "unknown-committed"] as const)(
     // protects [Operators] src/application/detours/another-attempt.ts
-    "is completed even if the lane is reloaded because the second commit is %s",
+    "is completed even if the second commit is %s",
     async (fault) => {
       const entry = await startKnown({ expiredReservations: "hole" });
       const operated = new OperatedWorld(world);

@@ -27,7 +27,7 @@ function received(address: Address): bigint {
 const GWEI = 1_000_000_000n;
 
 describe("the action cancel", () => {
-  it("uses the nonce for an empty transaction if it succeeds, and the feed says CANCELLED", async () => {
+  it("uses the nonce for an empty transaction", async () => {
     const node = await start();
     world.holdBlocks();
     const txId = await ops.sent(node);
@@ -77,7 +77,7 @@ describe("the action cancel", () => {
   });
 
   // protects [Operators] src/application/detours/change-payload.ts, src/application/operations/transaction-actions.ts
-  it("is refused on a mined transaction, with its block, and nothing is signed", async () => {
+  it("is refused on a mined transaction", async () => {
     const node = await start({ settings: { confirmations: 50 } });
     const txId = await ops.create(node);
     await world.until(() => ops.row(txId).subState === "MINED");
@@ -91,7 +91,7 @@ describe("the action cancel", () => {
     expect(ops.decisions(txId)).toEqual([]);
   });
 
-  it("need not outbid an attempt that no node accepted, because that attempt's fee may be unaffordable", async () => {
+  it("need not outbid an attempt that no node accepted", async () => {
     const node = await start({ settings: { maxFeeWei: 2n ** 100n, maxGasCostWei: 2n ** 120n } });
     world.holdBlocks();
     const before = await ops.sent(node);
@@ -130,7 +130,7 @@ describe("the action cancel", () => {
   });
 
   // protects [Operators] src/application/detours/another-attempt.ts
-  it("overtakes a reprice that is being prepared: the caller's payload is never signed after its cancel", async () => {
+  it("overtakes a reprice that is being prepared", async () => {
     const node = await start({ settings: { resubmitIntervalMs: 1_000 } });
     world.holdBlocks();
     const txId = await ops.sent(node);
@@ -178,7 +178,7 @@ describe("the action cancel", () => {
 });
 
 describe("the action replace", () => {
-  it("gives the nonce to another payload; the caller's original payload stays visible", async () => {
+  it("signs another payload for the same nonce", async () => {
     const node = await start();
     world.holdBlocks();
     const txId = await ops.sent(node);
@@ -194,7 +194,7 @@ describe("the action replace", () => {
     checkInvariants(world);
   });
 
-  it("is checked like a create: a payload that would revert is refused, and nothing is signed", async () => {
+  it("is refused if the new payload would revert", async () => {
     const node = await start();
     world.chain.revertCallsTo(`0x${"d".repeat(40)}`, "0x");
     world.holdBlocks();
@@ -225,7 +225,7 @@ describe("a transaction that waits to be signed", () => {
     checkInvariants(world);
   });
 
-  it("can be cancelled; the transactions behind it keep their nonces", async () => {
+  it("can be cancelled without changing the nonces of later transactions", async () => {
     const node = await start({ settings: { inFlightWindow: 1 } });
     world.holdBlocks();
     const first = await ops.sent(node);
@@ -240,7 +240,7 @@ describe("a transaction that waits to be signed", () => {
     checkInvariants(world);
   });
 
-  it("keeps an operator's change even if the node crashes right after the response", async () => {
+  it("keeps an operator's change if the node crashes right after the response", async () => {
     const node = await start();
     await ops.lane(node, "suspend");
     const txId = await ops.create(node);
@@ -255,7 +255,7 @@ describe("a transaction that waits to be signed", () => {
   });
 
   // protects [Operators] src/application/detours/change-payload.ts, src/application/stages/3-sign/sign.ts
-  it("is not changed while it is being signed: the change waits, and then replaces the signed attempt", async () => {
+  it("is not changed by an operator during signing", async () => {
     world = new World();
     ops = new OperatedWorld(world);
     const gate = deferred<void>();
@@ -280,7 +280,7 @@ describe("a transaction that waits to be signed", () => {
   });
 
   // protects [Operators] src/application/detours/change-payload.ts, src/application/stages/3-sign/sign.ts
-  it("is not signed while an operator's change to it is being committed", async () => {
+  it("is not signed while an operator's change is being committed", async () => {
     const node = await start();
     await ops.lane(node, "suspend");
     const txId = await ops.create(node, { payload: { to: TO, value: "1", gas: 21_000 } });
@@ -346,7 +346,7 @@ describe("the action reprice", () => {
   });
 
   // protects [Operators] src/application/detours/change-payload.ts
-  it("uses the given fees, even above five times the first fee, and refuses fees that are too low", async () => {
+  it("accepts fees above five times the first fee", async () => {
     const node = await start();
     world.holdBlocks();
     const txId = await ops.sent(node);
@@ -373,7 +373,7 @@ describe("the action reprice", () => {
 });
 
 describe("a signer that does not sign a cancel", () => {
-  it("leaves nothing stored, and the error says whether it refused permanently or failed temporarily", async () => {
+  it("causes an error that says whether the refusal is permanent", async () => {
     const node = await start();
     const { signer } = node;
     world.holdBlocks();
@@ -411,7 +411,7 @@ describe("the action resubmit", () => {
   });
 
   // protects [Operators] src/application/operations/transaction-actions.ts
-  it("makes a STUCK transaction pending again, and the feed reports the final outcome", async () => {
+  it("makes a STUCK transaction pending again", async () => {
     const node = await start({ settings: { stuckAfterMs: 2_000, resubmitIntervalMs: 1_000, repricing: null } });
     world.holdBlocks();
     const txId = await ops.sent(node);
@@ -430,7 +430,7 @@ describe("the action resubmit", () => {
 describe("an operator's action", () => {
   it.each(["cancel", "reprice"] as const)(
     // protects [Operators] src/application/operations/transaction-actions.ts
-    "is found in the database, and not performed twice, if its commit was not confirmed (%s)",
+    "is not performed twice if the commit was not confirmed (%s)",
     async (action) => {
       const node = await start();
       world.holdBlocks();
@@ -471,7 +471,7 @@ describe("an operator's action", () => {
 
 describe("the action suspend on a lane", () => {
   // protects [Operators] src/application/lane/owned-lane.ts, src/application/operations/lane-actions.ts
-  it("permits creates and stops all broadcasts, even after a takeover, until the lane is resumed", async () => {
+  it("stops all broadcasts until the lane is resumed", async () => {
     const node = await start();
     const [lane] = await ops.lane(node, "suspend");
     expect(lane).toMatchObject({ suspendedBy: "OPERATOR" });

@@ -29,8 +29,8 @@ function cursor(): number | null | undefined {
   return [...world.database.state.lanes.values()][0]?.cursor;
 }
 
-describe("the action realign, which sets a lane's next nonce from the chain,", () => {
-  it("lowers a next nonce that a false transaction count had raised, and creates continue from there", async () => {
+describe("realigning a lane's next nonce with the chain", () => {
+  it("lowers a next nonce that a false transaction count had raised", async () => {
     const entry = await start();
     world.database.state.lanes.forEach((lane) => {
       lane.cursor = 600;
@@ -46,7 +46,7 @@ describe("the action realign, which sets a lane's next nonce from the chain,", (
     expect(lane?.decisions[0]).toMatchObject({ action: "realign", actor: "operator:ops", reason: "maintenance" });
   });
 
-  it("lowers the next nonce only down to the requested nonce, and never raises it", async () => {
+  it("does not lower the next nonce below the requested nonce", async () => {
     const entry = await start();
     world.database.state.lanes.forEach((lane) => {
       lane.cursor = 600;
@@ -55,7 +55,7 @@ describe("the action realign, which sets a lane's next nonce from the chain,", (
     expect(await operated.lane(entry, "realign", { nonce: 50 })).toMatchObject([{ cursor: 42 }]);
   });
 
-  it("never lowers the next nonce to one that may have been sent", async () => {
+  it("never frees a nonce that may have been sent", async () => {
     const entry = await start();
     world.holdBlocks();
     await pushedTo(entry, 600);
@@ -64,7 +64,7 @@ describe("the action realign, which sets a lane's next nonce from the chain,", (
   });
 
   // protects [Keys of the node, other chains, comparison] src/application/operations/lane-actions.ts
-  it("never lowers the next nonce below the chain's mined or pending count", async () => {
+  it("never lowers the next nonce below the chain's nonce count", async () => {
     const entry = await start();
     world.holdBlocks();
     world.chain.mineForeign(SIGNER, 2);
@@ -86,7 +86,7 @@ describe("the action realign, which sets a lane's next nonce from the chain,", (
   });
 
   // protects [Keys of the node, other chains, comparison] src/application/operations/lane-actions.ts
-  it("waits for an endpoint that lags behind or does not respond, and changes nothing if that continues", async () => {
+  it("changes nothing while an endpoint lags or does not respond", async () => {
     const elsewhere = new Faults();
     const entry = await start({ elsewhere });
     elsewhere.pinHead(0);
@@ -104,7 +104,7 @@ describe("the action realign, which sets a lane's next nonce from the chain,", (
     expect(await operated.lane(entry, "realign")).toMatchObject([{ cursor: 1 }]);
   });
 
-  it("does not wait for an endpoint that is always one block behind if both return the same count", async () => {
+  it("accepts an equal nonce count from an endpoint that is one block behind", async () => {
     const elsewhere = new Faults();
     const entry = await start({ elsewhere });
     elsewhere.trail(1);

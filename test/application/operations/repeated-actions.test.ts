@@ -71,7 +71,7 @@ describe("an action with an idempotency key", () => {
   });
 
   // protects [Operators] src/application/operations/transaction-actions.ts, src/application/detours/another-attempt.ts, src/application/detours/change-payload.ts
-  it("is completed once if it both signs another attempt and marks the transaction as STUCK", async () => {
+  it("is completed once if the action needs two commits", async () => {
     const { node, txId } = await withOneSent();
     const request = JSON.parse(`{"action":"REPLACE","then":"stuck"}`);
     for (let n = 0; n < 2; n++) {
@@ -81,7 +81,7 @@ describe("an action with an idempotency key", () => {
   });
 
   // protects [Operators] src/application/operations/operation.ts, src/application/operations/transaction-actions.ts, src/application/operations/lane-actions.ts
-  it("is performed once if it is sent three times at once, and each response has the transaction", async () => {
+  it("is performed once if three identical requests arrive together", async () => {
     const { node, txId } = await withOneSent();
     const given = () => give(node, txId, { action: "reprice" });
     const answers = await Promise.all([given(), given(), given()]);
@@ -112,7 +112,7 @@ describe("an action with an idempotency key", () => {
     ["another fee", "cancel", { maxFeePerGas: "90000000000" }],
     ["another action", "resubmit", {}],
     // protects [Operators] src/application/operations/operation.ts, src/application/operations/lane-actions.ts
-  ] as const)("is refused, and nothing is done, if it is repeated with %s", async (_, action, request) => {
+  ] as const)("is refused if the key is repeated with %s", async (_, action, request) => {
     const { node, txId } = await withOneSent();
     await give(node, txId);
     await expect(give(node, txId, { action, request })).rejects.toMatchObject({ ...REUSED, extras: { txId } });
@@ -121,7 +121,7 @@ describe("an action with an idempotency key", () => {
   });
 
   // protects [Operators] src/application/operations/operation.ts, src/application/operations/lane-actions.ts
-  it("is performed for one of two concurrent requests with different content, and the other is refused", async () => {
+  it("is performed for only one of two concurrent requests with different content", async () => {
     const { node, txId } = await withOneSent();
     const both = await Promise.allSettled([
       give(node, txId, { action: "reprice" }),
@@ -140,7 +140,7 @@ describe("an action with an idempotency key", () => {
     expect(ops.kinds(txId)).toEqual(["initial", "reprice"]);
   });
 
-  it("has a key for one transaction only: the same key may be used for another transaction", async () => {
+  it("may use a key that was used for another transaction", async () => {
     const { node, txId } = await withOneSent();
     const other = await ops.sent(node);
     await give(node, txId);
@@ -164,7 +164,7 @@ describe("an action with an idempotency key", () => {
   );
 
   // protects [Operators] src/application/operations/transaction-actions.ts, src/application/detours/another-attempt.ts, src/application/detours/change-payload.ts
-  it("stores its key even if it changes nothing because a cancel already exists", async () => {
+  it("stores the key even if nothing changes because a cancel already exists", async () => {
     const { node, txId } = await withOneSent();
     await give(node, txId, { key: "first" });
     await give(node, txId, { key: "second" });
@@ -188,7 +188,7 @@ describe("an action with an idempotency key", () => {
 
 describe("an action with an idempotency key that fills a nonce gap", () => {
   // protects [Operators] src/application/operations/transaction-actions.ts, src/application/detours/another-attempt.ts, src/application/detours/change-payload.ts
-  it("is performed once, even if sent twice at once; the transaction above keeps its payload", async () => {
+  it("is performed once if two identical requests arrive together", async () => {
     world = new World({ settings: { expiredReservations: "hole" } });
     ops = new OperatedWorld(world);
     const node = await world.startNode();
@@ -211,7 +211,7 @@ describe("an action with an idempotency key that fills a nonce gap", () => {
 describe("an action with an idempotency key whose response is lost", () => {
   it.each(["unknown-committed", "unknown-lost", "unavailable"] as const)(
     // protects [Operators] src/application/operations/operation.ts, src/application/operations/transaction-actions.ts, src/application/operations/lane-actions.ts
-    "is performed exactly once, including its repeats, if its commit is %s",
+    "is performed exactly once if the commit is %s",
     async (fault) => {
       const { node, txId } = await withOneSent();
       const commit = node.store.commit.bind(node.store);
@@ -231,7 +231,7 @@ describe("an action with an idempotency key whose response is lost", () => {
   );
 
   // protects [Operators] src/application/operations/operation.ts, src/application/operations/transaction-actions.ts, src/application/operations/lane-actions.ts
-  it("is found by its repeat at either node if the response was lost between the nodes", async () => {
+  it("is not performed again when repeated at either node", async () => {
     const { owner, other, txId } = await withOneSentOfTwo();
     world.network.inject("lostReply");
     await expect(give(other, txId)).rejects.toMatchObject({ extras: { outcome: "unknown" } });
@@ -244,7 +244,7 @@ describe("an action with an idempotency key whose response is lost", () => {
   });
 
   // protects [Operators] src/application/operations/operation.ts, src/application/operations/transaction-actions.ts, src/application/operations/lane-actions.ts
-  it("is found by the next owner if the owner crashed, and nothing is signed again", async () => {
+  it("is not performed again by the next owner after a crash", async () => {
     const { owner, other, txId } = await withOneSentOfTwo();
     await give(owner, txId, { action: "reprice" });
     const signed = ops.kinds(txId).length;
@@ -256,7 +256,7 @@ describe("an action with an idempotency key whose response is lost", () => {
   });
 
   // protects [Operators] src/application/operations/operation.ts, src/application/operations/transaction-actions.ts, src/application/operations/lane-actions.ts
-  it("is answered from the database while the lane has no live owner", async () => {
+  it("is answered from the database after a crash of the owner", async () => {
     const { owner, other, txId } = await withOneSentOfTwo();
     await give(owner, txId);
     world.crash(owner);
@@ -265,7 +265,7 @@ describe("an action with an idempotency key whose response is lost", () => {
   });
 
   // protects [Operators] src/application/operations/operations.ts
-  it("is sent to other nodes in a form that older releases refuse, because they would not store the key", async () => {
+  it("is forwarded in a form that older releases refuse", async () => {
     const { owner, other, txId } = await withOneSentOfTwo();
     const receive = owner.node.actions.receive.bind(owner.node.actions);
     const forwarded: string[] = [];
@@ -280,7 +280,7 @@ describe("an action with an idempotency key whose response is lost", () => {
 });
 
 describe("a lane action with an idempotency key", () => {
-  it("is performed once, whether or not it names the chain id, and is refused with other content", async () => {
+  it("is performed once, whether or not the request names the chain id", async () => {
     const { node } = await withOneSent();
     await giveLane(node, "suspend");
     await ops.lane(node, "resume");
@@ -293,7 +293,7 @@ describe("a lane action with an idempotency key", () => {
     await expect(giveLane(node, "suspend", { reason: "another" })).rejects.toMatchObject(REUSED);
   });
 
-  it("is performed for one of two concurrent requests with different content, and the other is refused", async () => {
+  it("is performed for only one of two concurrent requests with different content", async () => {
     const { node } = await withOneSent();
     const both = await Promise.allSettled([
       giveLane(node, "suspend"),
@@ -304,7 +304,7 @@ describe("a lane action with an idempotency key", () => {
   });
 
   it.each(["suspend", "realign"] as const)(
-    "is found by its repeat if its commit got no response (%s)",
+    "is not performed again by a repeat if the commit got no response (%s)",
     async (action) => {
       const { owner, other } = await withOneSentOfTwo();
       owner.store.failNextCommit("unknown-committed");
@@ -342,7 +342,7 @@ describe("an action without an idempotency key", () => {
   });
 
   // protects [Operators] src/application/detours/change-payload.ts
-  it("signs nothing and pays nothing when it is repeated at any node because its response was lost", async () => {
+  it("signs nothing when repeated after a lost response", async () => {
     const { owner, other, txId } = await withOneSentOfTwo();
     world.network.inject("lostReply");
     await expect(ops.act(other, "cancel", { txId })).rejects.toMatchObject({ extras: { outcome: "unknown" } });
@@ -362,7 +362,7 @@ describe("an action without an idempotency key", () => {
     ["replace", { payload: { to: TO, value: "2" } }, { payload: { to: TO, value: "2", maxFeePerGas: "90000000000" } }],
     // protects [Operators] src/application/detours/change-payload.ts
   ] as const)(
-    "counts as a new action if it asks for something else or for higher fees (%s with %j and then %j)",
+    "counts as a new action if it requests another change (%s with %j and then %j)",
     async (action, first, second) => {
       const { node, txId } = await withOneSent();
       await ops.act(node, action, { txId, request: first });
@@ -371,7 +371,7 @@ describe("an action without an idempotency key", () => {
     },
   );
 
-  it("counts as a new action if it is a cancel and the earlier cancel was replaced meanwhile", async () => {
+  it("counts as a new cancel if the earlier cancel was replaced", async () => {
     const { node, txId } = await withOneSent();
     await ops.act(node, "cancel", { txId });
     await ops.act(node, "replace", { txId, request: { payload: { to: TO, value: "2" } } });
@@ -380,7 +380,7 @@ describe("an action without an idempotency key", () => {
   });
 
   // protects [Operators] src/application/detours/change-payload.ts
-  it("counts as a new action if it is a cancel and the transaction became STUCK after the earlier cancel", async () => {
+  it("counts as a new cancel if the transaction became STUCK meanwhile", async () => {
     const { node, txId } = await withOneSent();
     await ops.act(node, "cancel", { txId });
     await ops.act(node, "resolve", { txId, request: JSON.parse(`{"action":"NOOP","then":"stuck"}`) });
@@ -389,7 +389,7 @@ describe("an action without an idempotency key", () => {
     expect(ops.kinds(txId)).toEqual(["initial", "cancel", "cancel"]);
   });
 
-  it("counts as a new action, and is refused as too low, if it is a reprice with exactly the first attempt's fees", async () => {
+  it("is refused as too low if it is a reprice with the first attempt's fees", async () => {
     const { node, txId } = await withOneSent();
     const fees = { maxFeePerGas: "20000000000", maxPriorityFeePerGas: "1000000000" };
     await expect(ops.act(node, "reprice", { txId, request: fees })).rejects.toMatchObject({ code: "INVALID_REQUEST" });

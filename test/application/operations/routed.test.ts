@@ -20,7 +20,7 @@ function reserve({ node }: WorldNode): Promise<Reserved> {
 }
 
 describe("an action sent to a node that does not own the lane", () => {
-  it("is performed by the owner, and the response has the resulting transaction", async () => {
+  it("is performed by the owner", async () => {
     const { owner, other } = await two();
     world.holdBlocks();
     const txId = await ops.sent(owner);
@@ -69,7 +69,7 @@ describe("an action sent to a node that does not own the lane", () => {
     expect(ops.row(txId).nonce).toBe(0);
   });
 
-  it("is refused with the owner's URL in basic mode (nodes do not forward)", async () => {
+  it("is refused with the owner's URL in basic mode", async () => {
     const { owner, other } = await two({ node: { mode: "basic" } });
     const txId = await ops.create(owner);
     await expect(ops.act(other, "cancel", { txId })).rejects.toMatchObject({
@@ -78,7 +78,7 @@ describe("an action sent to a node that does not own the lane", () => {
     });
   });
 
-  it("is not sent twice: if the owner does not respond, the operator gets UNAVAILABLE", async () => {
+  it("is not sent twice if the owner does not respond", async () => {
     const { owner, other } = await two();
     world.holdBlocks();
     const txId = await ops.sent(owner);
@@ -88,7 +88,7 @@ describe("an action sent to a node that does not own the lane", () => {
   });
 
   // protects [Operators] src/application/operations/operations.ts
-  it("is refused if it is about another lane's reservation, and nothing is done", async () => {
+  it("is refused if it names another lane's reservation", async () => {
     const { owner, other } = await two();
     const { reservation } = await reserve(other);
     const { reservationId } = reservation;

@@ -55,9 +55,9 @@ function alerts(node: WorldNode): readonly string[] {
   return node.events.flatMap((event) => (event.type === "alert" ? [event.code] : []));
 }
 
-describe("the stuck hook, called for an old transaction that blocks its lane,", () => {
+describe("the hook for a stuck transaction", () => {
   // protects [The hook] src/application/operations/stuck-hook.ts
-  it("gets the transaction's full context, and its decision CANCEL is performed, audited and counted", async () => {
+  it("receives the transaction's full context", async () => {
     const decision = { action: "CANCEL", reason: "too old", severity: "ERROR", audit: { ticket: 7 } };
     const node = await start(decision);
     world.holdBlocks();
@@ -113,7 +113,7 @@ describe("the stuck hook, called for an old transaction that blocks its lane,", 
     expect(ops.outcome(txId)).toBe("FAILED_FINAL/CANCELLED");
   });
 
-  it("is called with the trigger `resubmits` if the transaction was broadcast too often", async () => {
+  it("is called with the trigger `resubmits` after too many broadcasts", async () => {
     const settings = { resubmitIntervalMs: 1_000, stuckAfterResubmits: 3, alertHeadAgeMs: 10_000_000, repricing: null };
     world = new World({ settings });
     ops = new OperatedWorld(world);
@@ -131,7 +131,7 @@ describe("the stuck hook, called for an old transaction that blocks its lane,", 
   });
 
   // protects [The hook] src/application/detours/change-payload.ts
-  it("is called again, but signs nothing twice if it returns the same decision, also after a takeover", async () => {
+  it("causes no second signature if it repeats the same decision", async () => {
     const node = await start({ action: "CANCEL", reason: "too old" });
     world.holdBlocks();
     const txId = await ops.sent(node);
@@ -148,7 +148,7 @@ describe("the stuck hook, called for an old transaction that blocks its lane,", 
     checkInvariants(world);
   });
 
-  it("is called again by the new owner if its node crashes after the decision, and one cancel is made", async () => {
+  it("is called again by the new owner if the node crashes after the decision", async () => {
     const node = await start((): StuckDecision => {
       // The node crashes at this point, after its hook has decided.
       world.crash(node);
@@ -167,7 +167,7 @@ describe("the stuck hook, called for an old transaction that blocks its lane,", 
   });
 
   // protects [The hook] src/application/operations/stuck-hook.ts, src/application/detours/another-attempt.ts
-  it("causes no signature if it decides after the lease was lost, and the new owner's hook decides", async () => {
+  it("causes no signature if it decides after the lease was lost", async () => {
     let answer: (decision: StuckDecision) => void = () => undefined;
     const node = await start(
       () =>
@@ -195,7 +195,7 @@ describe("the stuck hook, called for an old transaction that blocks its lane,", 
   });
 
   // protects [The hook] src/application/detours/change-payload.ts
-  it("may decide REPLACE, which signs the given payload once, or one reprice if no payload is given", async () => {
+  it("may decide to REPLACE the transaction", async () => {
     const other = `0x${"c".repeat(40)}`;
     const node = await start({ action: "REPLACE", reason: "r", payload: { to: other, value: "5", gas: 21_000 } });
     world.holdBlocks();
@@ -215,7 +215,7 @@ describe("the stuck hook, called for an old transaction that blocks its lane,", 
     expect(ops.kinds(again)).toEqual(["initial", "reprice"]);
   });
 
-  it("causes no signature and no alert if it decides after the transaction was mined", async () => {
+  it("causes no signature if it decides after the transaction was mined", async () => {
     const node = await start(async (): Promise<StuckDecision> => {
       world.chain.mine();
       await world.clock.sleep(2_000);
@@ -233,7 +233,7 @@ describe("the stuck hook, called for an old transaction that blocks its lane,", 
   });
 
   // protects [The hook] src/application/operations/stuck-hook.ts
-  it("has its decision ignored if an operator cancelled the transaction meanwhile", async () => {
+  it("is ignored if an operator cancelled the transaction meanwhile", async () => {
     const node = await start(async ({ txId }: StuckContext): Promise<StuckDecision> => {
       await node.node.api.act({ action: "cancel", txId, request: { reason: "mine" }, actor: "operator:ops" });
       return { action: "REPLACE", reason: "r", payload: { to: TO, value: "5", gas: 21_000 } };
@@ -258,7 +258,7 @@ describe("the stuck hook, called for an old transaction that blocks its lane,", 
   });
 
   // protects [The hook] src/application/operations/stuck-hook.ts
-  it("may return NOOP: with `stuck` the transaction becomes STUCK, with `manual` it is left to operators", async () => {
+  it("may decide to sign nothing (NOOP)", async () => {
     const node = await start({ action: "NOOP", reason: "wait" });
     world.holdBlocks();
     const txId = await ops.sent(node);
@@ -282,9 +282,9 @@ describe("the stuck hook, called for an old transaction that blocks its lane,", 
   });
 });
 
-describe("the stuck hook", () => {
+describe("the hook for stuck transactions", () => {
   // protects [The hook] src/application/loops/stuck-watch.ts
-  it("is called for a rejected transaction, a deep queue, used-up attempts and an old transaction, each with its own trigger", async () => {
+  it("is called with a different trigger for each kind of problem", async () => {
     const node = await start({ action: "NOOP", reason: "r" }, { settings: { alertHeadAgeMs: 3_600_000 } });
     world.holdBlocks();
     await refusedByNodes(node, 1);
@@ -320,7 +320,7 @@ describe("the stuck hook", () => {
   });
 
   // protects [The hook] src/application/loops/stuck-watch.ts
-  it("is not called for a transaction on a suspended lane, and the alert about its age is raised once", async () => {
+  it("is not called for a transaction on a suspended lane", async () => {
     const node = await start({ action: "CANCEL", reason: "r" }, { settings: { alertOldestAgeMs: 5_000 } });
     world.holdBlocks();
     const txId = await ops.sent(node);
@@ -360,7 +360,7 @@ describe("the stuck hook", () => {
   });
 });
 
-describe("a stuck hook that", () => {
+describe("a hook for stuck transactions that", () => {
   it.each<[string, Answer]>([
     [
       "throws",
@@ -380,7 +380,7 @@ describe("a stuck hook that", () => {
       { action: "REPLACE", reason: "r", rawTransaction: "0x02c0" },
     ],
     // protects [The hook] src/application/operations/stuck-hook.ts
-  ])("%s counts as NOOP, and raises an alert", async (_, answer) => {
+  ])("%s raises an alert and changes nothing", async (_, answer) => {
     const node = await start(answer);
     world.holdBlocks();
     const txId = await ops.sent(node);
@@ -397,7 +397,7 @@ describe("a stuck hook that", () => {
 });
 
 describe("the action resolve", () => {
-  it("calls the stuck hook at once, and records who requested it", async () => {
+  it("calls the hook for stuck transactions at once", async () => {
     const node = await start({ action: "CANCEL", reason: "as you wish" });
     world.holdBlocks();
     const txId = await ops.sent(node);
@@ -409,7 +409,7 @@ describe("the action resolve", () => {
     expect(step?.decision).toMatchObject({ actor: "hook", audit: { requestedBy: "operator:ops", request: "because" } });
   });
 
-  it("changes the transaction before it is signed, if it still waits to be signed", async () => {
+  it("changes a transaction that waits to be signed before the signature", async () => {
     const node = await start({ action: "CANCEL", reason: "r" });
     await ops.lane(node, "suspend");
     const txId = await ops.create(node);

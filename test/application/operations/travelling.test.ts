@@ -39,7 +39,7 @@ function asked() {
 
 describe("an action forwarded to the lane's owner", () => {
   // protects [Operators] src/application/operations/reservations.ts, src/application/operations/lane-actions.ts
-  it("names the chain explicitly, even if the forwarding node serves only one, because the owner may serve several", async () => {
+  it("always names the chain", async () => {
     const { operations, forwarded } = asked();
     await operations.reserveNonce({ signer: SIGNER }, "wallet");
     const actionRequest = {
@@ -62,7 +62,7 @@ describe("an action forwarded to the lane's owner", () => {
 
 describe("an action received from another node", () => {
   // protects [Operators] src/application/operations/operations.ts
-  it("returns UNAVAILABLE and asks the caller to check the outcome if it fails with an unexpected error", async () => {
+  it("returns UNAVAILABLE if an unexpected error occurs", async () => {
     const { offered } = asked();
     const fees = { type: "legacy", gasPrice: 1n } as const;
     const unsigned = { ...LANE, nonce: 0, to: TO, data: "0x", value: 0n, gas: 21_000n, accessList: [], fees } as const;

@@ -36,7 +36,7 @@ async function stuck(entry: WorldNode, behind = 2): Promise<string> {
 
 const STUCK_SOON = { stuckAfterMs: 20_000, repricing: null } as const;
 
-describe("the attention list", () => {
+describe("the list of problems", () => {
   it("is empty if nothing is wrong, both before and after a transaction", async () => {
     const entry = await start();
     expect(await look(entry)).toMatchObject({ items: [], more: 0 });
@@ -46,7 +46,7 @@ describe("the attention list", () => {
     expect(await look(entry)).toMatchObject({ items: [], more: 0 });
   });
 
-  it("shows a stuck transaction with the explanation, its actions, and the number of transactions behind it", async () => {
+  it("shows a stuck transaction with the actions that help", async () => {
     const entry = await start({ settings: STUCK_SOON });
     const txId = await stuck(entry);
     const [first] = (await look(entry)).items;
@@ -59,7 +59,7 @@ describe("the attention list", () => {
   });
 
   // protects [Everything at once] src/application/queries/attention.ts
-  it("shows a nonce gap and the stuck transaction above it as one item, which one action repairs", async () => {
+  it("shows a nonce gap and the stuck transaction above the gap as one item", async () => {
     const entry = await start({ settings: { ...STUCK_SOON, expiredReservations: "hole" } });
     await world.settle(entry.node.api.reserveNonce({ signer: SIGNER, ttl: "1s" }));
     const { txId } = await world.settle(entry.node.api.create(transfer()));
@@ -105,7 +105,7 @@ describe("the attention list", () => {
     });
   });
 
-  it("shows transactions that await approval, with the actions approve and reject", async () => {
+  it("shows transactions that await approval", async () => {
     const entry = await start({ policies: forSigner(SIGNER, { requireApproval: { aboveValue: "0" } }) });
     const { txId } = await world.settle(entry.node.api.create(transfer()));
     const { items } = await look(entry);
@@ -127,7 +127,7 @@ describe("the attention list", () => {
   });
 
   // protects [Everything at once] src/application/queries/node-reports.ts, src/adapters/postgres/statements/cluster-past.ts
-  it("shows, on every node, that a signer is unavailable", async () => {
+  it("shows on every node that a signer is unavailable", async () => {
     const entry = await start();
     // Start the other node without the signer's key: if it had the key, the lane would move to it.
     const other = await world.startNode({ signers: SIGNERS.slice(1) });
@@ -165,7 +165,7 @@ describe("the attention list", () => {
 });
 
 describe("lanes that no live node can own", () => {
-  it("are shown in the attention list with their former node", async () => {
+  it("are shown in the list of problems with their former node", async () => {
     const entry = await start();
     const other = await world.startNode({ signers: [SIGNERS[1] as typeof SIGNER] });
     world.crash(entry);
@@ -183,11 +183,11 @@ describe("lanes that no live node can own", () => {
   });
 });
 
-describe("a limited API key, reading the attention list,", () => {
+describe("a limited API key that reads the list of problems", () => {
   const limits = { signers: new Set([SIGNERS[1] as typeof SIGNER]), chains: null };
 
   // protects [Everything at once] src/application/queries/attention.ts, src/application/authority.ts
-  it("sees items of its signers and general items, and no count of other signers' items", async () => {
+  it("sees no problems of other signers", async () => {
     const entry = await start();
     const suspend = (signer: string) =>
       world.settle(
@@ -205,7 +205,7 @@ describe("a limited API key, reading the attention list,", () => {
   });
 
   // protects [Everything at once] src/application/queries/attention.ts, src/application/authority.ts
-  it("is refused if it names another chain, or requests the nonce overview of another signer", async () => {
+  it("is refused if it names another chain", async () => {
     const entry = await start();
     const key = { ...ANYBODY, name: "shop", chains: new Set([CHAIN_ID]), signers: limits.signers };
     const api = limitedTo(key, entry.node.api);
@@ -217,8 +217,8 @@ describe("a limited API key, reading the attention list,", () => {
   });
 });
 
-describe("a long poll of the attention list", () => {
-  it("returns when the list changes, and not before", async () => {
+describe("a long poll of the list of problems", () => {
+  it("returns only when the list changes", async () => {
     const entry = await start();
     const { revision } = await look(entry);
     let isAnswered = false;
@@ -236,7 +236,7 @@ describe("a long poll of the attention list", () => {
     expect(view.items).toHaveLength(1);
   });
 
-  it("returns the current list when its time is over or it is aborted", async () => {
+  it("returns the current list on timeout or abort", async () => {
     const entry = await start();
     const { revision } = await look(entry);
     const before = world.clock.monotonicMs();
@@ -250,7 +250,7 @@ describe("a long poll of the attention list", () => {
   });
 
   // protects [Everything at once] src/application/chain/answers.ts
-  it("causes one database read a second for all waiting callers, and none without callers", async () => {
+  it("shares one database read per second with all other long polls", async () => {
     const entry = await start();
     const { revision } = await look(entry);
     let looks = 0;
@@ -279,7 +279,7 @@ describe("a long poll of the attention list", () => {
   });
 });
 
-describe("raised alerts in the attention list", () => {
+describe("alerts in the list of problems", () => {
   const lane = { chainId: CHAIN_ID, signer: SIGNER };
   const raised = (code: AlertCode, message = "two blocks were replaced") =>
     ({ type: "alert", severity: "CRITICAL", code, message, lane }) as const;
@@ -289,7 +289,7 @@ describe("raised alerts in the attention list", () => {
     return { clock, alerts: new RecentAlerts(clock) };
   };
 
-  it("are shown as past if they report a single event, and disappear a quarter of an hour after the last event", async () => {
+  it("disappear a quarter of an hour after a single event", async () => {
     const { clock, alerts } = begin();
     alerts.observe(raised("DEEP_REORG"));
     alerts.observe(raised("TX_STUCK"));
@@ -305,7 +305,7 @@ describe("raised alerts in the attention list", () => {
   });
 
   // protects [Everything at once] src/domain/troubles/table.ts, src/application/queries/node-reports.ts, src/application/queries/node-reports.ts, src/application/queries/attention.ts
-  it("stay until they are resolved if they report a lasting condition, with the time of the first alert", async () => {
+  it("stay until they are resolved if they report a lasting condition", async () => {
     const { clock, alerts } = begin();
     const since = clock.now();
     alerts.observe(raised("RECONCILIATION_FAILED"));
@@ -317,7 +317,7 @@ describe("raised alerts in the attention list", () => {
   });
 
   // protects [Everything at once] src/application/queries/node-reports.ts
-  it("use bounded memory, and alerts about lasting conditions stay visible during an alert storm", () => {
+  it("use bounded memory", () => {
     const { alerts } = begin();
     alerts.observe(raised("RECONCILIATION_FAILED"));
     for (let n = 0; n < 1_000; n++) alerts.observe({ ...raised("NONCE_GIVEN_UP"), txId: `tx-${n}` });
@@ -328,7 +328,7 @@ describe("raised alerts in the attention list", () => {
   });
 
   // protects [Everything at once] src/domain/troubles/table.ts, src/application/queries/node-reports.ts, src/application/queries/node-reports.ts, src/application/queries/attention.ts
-  it("are listed separately as past, newest first, if they only report single events", async () => {
+  it("are listed as past if they only report single events", async () => {
     const entry = await start();
     const alerts = new RecentAlerts(world.clock);
     const findings = async () => alerts.shown();

@@ -38,8 +38,8 @@ function row(txId: string) {
   return world.rows().find((each) => each.txId === txId);
 }
 
-describe("explain, for a final transaction,", () => {
-  it("says CONFIRMED with its block, and suggests no help", async () => {
+describe("the explanation of a final transaction", () => {
+  it("says CONFIRMED with the block", async () => {
     const entry = await open();
     const txId = await create(entry);
     await world.allSettled(1);
@@ -58,8 +58,8 @@ describe("explain, for a final transaction,", () => {
   });
 });
 
-describe("explain, for a mined transaction,", () => {
-  it("says WAITING_FOR_CONFIRMATIONS, with the current and the needed number", async () => {
+describe("the explanation of a mined transaction", () => {
+  it("says WAITING_FOR_CONFIRMATIONS with the current and the required number", async () => {
     const entry = await open({ settings: { confirmations: 50 } });
     const txId = await create(entry);
     await world.until(() => row(txId)?.subState === "MINED");
@@ -79,7 +79,7 @@ describe("explain, for a mined transaction,", () => {
     expect((await ask(entry, txId)).codes).toEqual(["WAITING_FOR_FINALITY_TAG"]);
   });
 
-  it("says REORGED if its block left the chain and it is not mined again", async () => {
+  it("says REORGED if the block left the chain", async () => {
     const entry = await open({ settings: { confirmations: 10 } });
     const txId = await create(entry);
     await world.until(() => row(txId)?.subState === "MINED");
@@ -91,7 +91,7 @@ describe("explain, for a mined transaction,", () => {
   });
 });
 
-describe("explain, for a pending transaction,", () => {
+describe("the explanation of a pending transaction", () => {
   it("says WAITING_FOR_BLOCK if nothing is wrong", async () => {
     const entry = await open();
     world.holdBlocks();
@@ -102,7 +102,7 @@ describe("explain, for a pending transaction,", () => {
     expect(explanation.summary).toMatch(/node node-1 acts for it, its lease ends in \d+ s/);
   });
 
-  it("says WAITING_BEHIND, and names the earlier transaction that must be mined first", async () => {
+  it("says WAITING_BEHIND with the transaction that must be mined first", async () => {
     const entry = await open();
     world.holdBlocks();
     const first = await create(entry);
@@ -114,7 +114,7 @@ describe("explain, for a pending transaction,", () => {
     expect(explanation.blockedBy).toEqual({ txId: first, nonce: row(first)?.nonce });
   });
 
-  it("says WAITING_FOR_WINDOW if it is not sent yet because the in-flight window is full", async () => {
+  it("says WAITING_FOR_WINDOW if the lane's in-flight window is full", async () => {
     const entry = await open({ settings: { inFlightWindow: 2 } });
     world.holdBlocks();
     await create(entry);
@@ -128,7 +128,7 @@ describe("explain, for a pending transaction,", () => {
     });
   });
 
-  it("says LANE_SUSPENDED, and how to resume", async () => {
+  it("says LANE_SUSPENDED with the way to resume the lane", async () => {
     const entry = await open();
     await create(entry);
     await world.allSettled(1);
@@ -141,7 +141,7 @@ describe("explain, for a pending transaction,", () => {
   });
 
   // protects [Explained, and said aloud] src/domain/troubles/obstacles.ts, src/application/queries/explain.ts
-  it("says FEE_BELOW_BASE_FEE, with both fees and the block since which it is too low", async () => {
+  it("says FEE_BELOW_BASE_FEE with the transaction's fee and the base fee", async () => {
     const entry = await open();
     world.holdBlocks();
     const txId = await create(entry);
@@ -158,7 +158,7 @@ describe("explain, for a pending transaction,", () => {
     expect(cause?.text).toContain("20 gwei");
   });
 
-  it("says INSUFFICIENT_FUNDS, with the missing amount", async () => {
+  it("says INSUFFICIENT_FUNDS with the missing amount", async () => {
     const entry = await open();
     const unlock = entry.faults.inject({ kind: "unavailable" }, { method: "eth_sendRawTransaction" });
     const txId = await create(entry, { value: "1000000000000000000" });
@@ -175,7 +175,7 @@ describe("explain, for a pending transaction,", () => {
     });
   });
 
-  it("says NODE_REFUSED, with the chain node's message", async () => {
+  it("says NODE_REFUSED with the chain node's message", async () => {
     const entry = await open();
     const unlock = entry.faults.inject({ kind: "unavailable" }, { method: "eth_sendRawTransaction" });
     const txId = await create(entry, { gas: 100_000 });
@@ -189,7 +189,7 @@ describe("explain, for a pending transaction,", () => {
     expect(explanation.causes.find(({ code }) => code === "NODE_REFUSED")?.text).toContain("gas limit");
   });
 
-  it("says UNDERPRICED if the chain node refused its fee", async () => {
+  it("says UNDERPRICED if the chain node refused the fee", async () => {
     const entry = await open({ chain: { minimumTip: 2_000_000_000n }, settings: { resubmitIntervalMs: null } });
     const txId = await create(entry);
     await world.until(() => row(txId)?.lastError?.startsWith("underpriced") === true);
@@ -205,7 +205,7 @@ describe("explain, for a pending transaction,", () => {
     expect((await ask(entry, txId)).codes).toContain("NODE_DID_NOT_ANSWER");
   });
 
-  it("says NOT_IN_POOL if the chain node has dropped it", async () => {
+  it("says NOT_IN_POOL if the chain node dropped the transaction", async () => {
     const entry = await open();
     world.holdBlocks();
     const txId = await create(entry);
@@ -216,7 +216,7 @@ describe("explain, for a pending transaction,", () => {
     expect(helps).toEqual(["RESUBMIT"]);
   });
 
-  it("says NONCE_CONSUMED if the chain's count is above its nonce and none of its attempts is mined", async () => {
+  it("says NONCE_CONSUMED if the nonce is used and no attempt is mined", async () => {
     const entry = await open();
     world.holdBlocks();
     const txId = await create(entry);
@@ -226,7 +226,7 @@ describe("explain, for a pending transaction,", () => {
     expect((await asked).codes).toContain("NONCE_CONSUMED");
   });
 
-  it("says CHAIN_UNREACHABLE, and for how long", async () => {
+  it("says CHAIN_UNREACHABLE with the duration of the outage", async () => {
     const entry = await open();
     world.holdBlocks();
     const txId = await create(entry);
@@ -240,8 +240,8 @@ describe("explain, for a pending transaction,", () => {
   });
 });
 
-describe("explain", () => {
-  it("says OWNER_SILENT or LANE_UNOWNED after a crash of the lane's owner, and suggests to start a node", async () => {
+describe("the explanation of a transaction", () => {
+  it("says OWNER_SILENT or LANE_UNOWNED after a crash of the lane's owner", async () => {
     const entry = await open();
     world.holdBlocks();
     const txId = await create(entry);
@@ -259,7 +259,7 @@ describe("explain", () => {
     expect((await ask(reader, txId)).codes[0]).toBe("LANE_UNOWNED");
   });
 
-  it("says why a transaction has no nonce yet", async () => {
+  it("says why there is no nonce yet", async () => {
     const entry = await open();
     entry.faults.inject({ kind: "unavailable" });
     const intent = { lane: { chainId: 31_337, signer: SIGNER }, txId: "0190f5c2-0000-7000-8000-00000000abcd" };
@@ -269,7 +269,7 @@ describe("explain", () => {
     expect((await ask(entry, intent.txId)).codes).toEqual(["CHAIN_UNREACHABLE"]);
   });
 
-  it("returns NOT_FOUND for an unknown transaction", async () => {
+  it("returns NOT_FOUND if the transaction is unknown", async () => {
     const entry = await open();
     await expect(world.settle(entry.node.api.explain("0190f5c2-0000-7000-8000-000000000000"))).rejects.toMatchObject({
       code: "NOT_FOUND",

@@ -25,7 +25,7 @@ const ask = ({ world, entry }: Waiting, txId: string): Promise<Explanation> =>
 
 const FIRST_MOVES_AT_MOST = 6;
 
-describe.each(Object.entries(WORLDS))("the actions that explain offers, if %s,", (name, make) => {
+describe.each(Object.entries(WORLDS))("the actions that the explanation offers if %s", (name, make) => {
   // protects [Explained, and said aloud] src/domain/troubles/possible.ts, src/domain/troubles/advice.ts
   it("are all accepted when they are sent", async () => {
     const { txIds } = await begin(make);
@@ -43,7 +43,7 @@ describe.each(Object.entries(WORLDS))("the actions that explain offers, if %s,",
   });
 
   // protects [Explained, and said aloud] src/domain/troubles/possible.ts, src/domain/troubles/advice.ts
-  it("have real ids, an existing route and the scope that the route requires", async () => {
+  it("have the scope that their route requires", async () => {
     const here = await begin(make);
     for (const txId of here.txIds) {
       const explanation = await ask(here, txId);
@@ -61,7 +61,7 @@ describe.each(Object.entries(WORLDS))("the actions that explain offers, if %s,",
   });
 
   // protects [Explained, and said aloud] src/domain/troubles/possible.ts, src/domain/troubles/advice.ts
-  it("lead every transaction to a final state if the first offered action is performed again and again", async () => {
+  it("lead every transaction to a final state", async () => {
     const here = await begin(make);
     for (const txId of here.txIds) {
       for (let moves = 0; moves < FIRST_MOVES_AT_MOST; moves++) {

@@ -17,7 +17,7 @@ async function begin(name: string): Promise<Waiting> {
   return waiting;
 }
 
-describe("the explanation of a transaction that waits behind another one", () => {
+describe("the explanation of a queued transaction", () => {
   it.each([
     ["the head is stuck because it offers too little", "reprice"],
     ["the head was sent again too often", "reprice"],
@@ -26,7 +26,7 @@ describe("the explanation of a transaction that waits behind another one", () =>
     ["the first is held back before it is signed", "resume"],
     ["the window is full behind a head that offers too little", "reprice"],
     // protects [Explained, and said aloud] src/domain/troubles/explain.ts, src/application/queries/explain.ts
-  ])("names the transaction ahead, and offers the actions that help that transaction: %s", async (name, action) => {
+  ])("offers the actions that help the transaction ahead: %s", async (name, action) => {
     const { world: here, entry, txIds } = await begin(name);
     const [head = "", ...behind] = txIds;
     const of = await here.settle(entry.node.api.explain(head));
@@ -46,20 +46,17 @@ describe("the explanation of a transaction that waits behind another one", () =>
     ["the lane is suspended", `/api/v1/signers/${SIGNER}/resume`],
     ["the signer is stopped", `/api/v1/signers/${SIGNER}/kill`],
     ["everything is stopped", "/api/v1/kill"],
-  ])(
-    "names the lane's lowest open transaction, and the action that restarts the whole lane: %s",
-    async (name, path) => {
-      const { world: here, entry, txIds } = await begin(name);
-      for (const txId of txIds.slice(1)) {
-        const { blockedBy, actions } = await here.settle(entry.node.api.explain(txId));
-        expect(blockedBy).toEqual({ txId: txIds[0], nonce: 0 });
-        expect(actions.map((each) => each.path.toLowerCase())).toEqual([path.toLowerCase()]);
-      }
-    },
-  );
+  ])("offers the action that restarts the whole lane: %s", async (name, path) => {
+    const { world: here, entry, txIds } = await begin(name);
+    for (const txId of txIds.slice(1)) {
+      const { blockedBy, actions } = await here.settle(entry.node.api.explain(txId));
+      expect(blockedBy).toEqual({ txId: txIds[0], nonce: 0 });
+      expect(actions.map((each) => each.path.toLowerCase())).toEqual([path.toLowerCase()]);
+    }
+  });
 
   it.each(["a hole is below, and the head is stuck for it", "a hole is below"])(
-    "names the missing nonce below, and offers only the action that fills that nonce: %s",
+    "offers only the action that fills the missing nonce: %s",
     async (name) => {
       const { world: here, entry, txIds } = await begin(name);
       for (const txId of txIds) {
@@ -73,7 +70,7 @@ describe("the explanation of a transaction that waits behind another one", () =>
   );
 
   // protects [Explained, and said aloud] src/domain/troubles/explain.ts, src/application/queries/explain.ts
-  it("names the transaction on hold that is in between, not the lane's lowest open transaction", async () => {
+  it("names a transaction on hold that is in between", async () => {
     const { world: here, entry, txIds } = await begin("the second is held back");
     const [, held, third = ""] = txIds;
     const { blockedBy, actions } = await here.settle(entry.node.api.explain(third));
@@ -81,7 +78,7 @@ describe("the explanation of a transaction that waits behind another one", () =>
     expect(actions[0]).toMatchObject({ action: "resume", path: `/api/v1/tx/${held}/resume` });
   });
 
-  it("names only the nonce of the transaction ahead if the API key may not see that transaction", async () => {
+  it("hides the id of the transaction ahead from an API key without access", async () => {
     const { world: here, entry, txIds } = await begin("the head is held back");
     const { api } = entry.node;
     const explanation = await here.settle(api.explain(txIds[1] ?? "", { blockerByNonce: true }));

@@ -22,7 +22,7 @@ const windowOf = async ({ node }: WorldNode, signer = SIGNER) =>
   (await world.settle(node.api.signer(signer)))[0]?.window;
 
 describe("the in-flight window of a lane", () => {
-  it("reports its size, how many transactions are in flight, and what limits the next one", async () => {
+  it("reports what limits the next transaction", async () => {
     const entry = await start();
     expect(await windowOf(entry)).toEqual({ configured: 3, open: 3, inFlight: 0, limitedBy: null });
     await create(entry, 2);
@@ -36,7 +36,7 @@ describe("the in-flight window of a lane", () => {
     expect(await windowOf(entry)).toEqual({ configured: 3, open: 3, inFlight: 0, limitedBy: null });
   });
 
-  it("shrinks to one transaction, at the next nonce, if the endpoint refuses future nonces", async () => {
+  it("shrinks to one transaction if the endpoint refuses future nonces", async () => {
     const entry = await start();
     world.chain.pool.change({ futureNonces: "refuseUnmined" });
     await create(entry, 6);
@@ -47,7 +47,7 @@ describe("the in-flight window of a lane", () => {
     expect(await windowOf(entry)).toMatchObject({ configured: 3, open: 1, limitedBy: "NO_FUTURE_NONCES" });
   });
 
-  it("reports whether a suspended lane, an unreachable signer or a held transaction limits it", async () => {
+  it("reports a suspended lane or a held transaction as the limit", async () => {
     const entry = await start();
     await ops.lane(entry, "suspend");
     const { txId } = await world.settle(entry.node.api.create(transfer()));

@@ -23,9 +23,9 @@ const shown = async ({ node }: WorldNode) => (await world.settle(node.api.attent
 const said = ({ events }: WorldNode, code: string) =>
   events.some((event) => event.type === "alert" && event.code === code);
 
-describe("the attention list", () => {
+describe("the list of problems", () => {
   // protects [Everything at once] src/domain/troubles/table.ts, src/application/queries/node-reports.ts, src/application/queries/node-reports.ts, src/application/queries/attention.ts
-  it("shows a signer that returns wrong signatures as critical, until it signs correctly again", async () => {
+  it("shows a signer as critical while it returns wrong signatures", async () => {
     const entry = await start();
     const honest = entry.signer.sign.bind(entry.signer);
     entry.signer.sign = () => Promise.reject(new SignerAway("it signed another receiver", { lies: true }));
@@ -58,7 +58,7 @@ describe("the attention list", () => {
   });
 
   // protects [Everything at once] src/domain/troubles/table.ts, src/application/queries/node-reports.ts, src/application/queries/node-reports.ts, src/application/queries/attention.ts
-  it("drops a transaction that no longer needs a higher price, even before it is mined", async () => {
+  it("drops a transaction once it no longer needs a higher price", async () => {
     const entry = await start({ settings: { resubmitIntervalMs: 2_000, stuckAfterMs: 10 * AN_HOUR } });
     world.holdBlocks();
     const txId = await ops.sent(entry);
@@ -77,7 +77,7 @@ describe("the attention list", () => {
   });
 
   // protects [Everything at once] src/domain/troubles/table.ts, src/application/queries/node-reports.ts, src/application/queries/node-reports.ts, src/application/queries/attention.ts
-  it("shows a nonce count that the chain's endpoints disagree on, until they agree", async () => {
+  it("shows a nonce count on which the endpoints disagree", async () => {
     world = new World({ settings: { reconciliationIntervalMs: 10_000 } });
     ops = new OperatedWorld(world);
     const other = new Faults();

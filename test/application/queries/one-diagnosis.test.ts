@@ -53,9 +53,9 @@ async function poor(entry: WorldNode, count = 1): Promise<readonly string[]> {
   return ids;
 }
 
-describe("the attention list and the explanation of a transaction", () => {
+describe("the list of problems and the explanation of a transaction", () => {
   // protects [Everything at once] src/domain/troubles/table.ts, src/domain/troubles/rows.ts, src/application/queries/node-reports.ts, src/application/queries/explain.ts
-  it("name the same cause and the same remedy if the fee is low and the funds are gone", async () => {
+  it("name the same cause if there are two causes", async () => {
     const entry = await start({ settings: { ...NEVER_STUCK, resubmitIntervalMs: 5_000 } });
     const [txId = ""] = await poor(entry);
     const [row] = await rows(entry);
@@ -68,7 +68,7 @@ describe("the attention list and the explanation of a transaction", () => {
   });
 
   // protects [Everything at once] src/domain/troubles/table.ts, src/domain/troubles/rows.ts, src/application/queries/node-reports.ts, src/application/queries/explain.ts
-  it("name the same cause and remedy on every node, even if it does not own the lane", async () => {
+  it("name the same cause on every node", async () => {
     const entry = await start({ settings: { ...NEVER_STUCK, resubmitIntervalMs: 5_000 } });
     const other = await world.startNode({ signers: SIGNERS.slice(1) });
     const [txId = ""] = await poor(entry);
@@ -79,7 +79,7 @@ describe("the attention list and the explanation of a transaction", () => {
     expect(page.causes[0]?.code).toBe("INSUFFICIENT_FUNDS");
   });
 
-  it("report an unreachable signer on every node, not only on the lane's owner", async () => {
+  it("report an unreachable signer on every node", async () => {
     const entry = await start();
     const other = await world.startNode({ signers: SIGNERS.slice(1) });
     entry.signer.sign = () => Promise.reject(new Error("connection refused"));
@@ -92,16 +92,16 @@ describe("the attention list and the explanation of a transaction", () => {
   });
 });
 
-describe("a cause in the attention list", () => {
+describe("a cause in the list of problems", () => {
   // protects [Everything at once] src/domain/troubles/table.ts, src/domain/troubles/rows.ts, src/application/queries/node-reports.ts, src/application/queries/explain.ts
-  it("is shown as one row, however many transactions of a signer it blocks", async () => {
+  it("is shown as one row for all blocked transactions of a signer", async () => {
     const entry = await start({ settings: { ...NEVER_STUCK, resubmitIntervalMs: 5_000 } });
     await poor(entry, 7);
     const found = await rows(entry);
     expect(found).toMatchObject([{ code: "INSUFFICIENT_FUNDS", nonce: 0, waiting: 6 }]);
   });
 
-  it("is shown as one row, however many signers wait for an unreachable chain", async () => {
+  it("is shown as one row for all signers of an unreachable chain", async () => {
     const entry = await start({ settings: { stuckAfterMs: 10_000, repricing: null } });
     world.chain.setBaseFee(90n * GWEI);
     for (const signer of SIGNERS) await ops.create(entry, { signer });
@@ -149,7 +149,7 @@ describe("the start of a problem in a diagnosis", () => {
     expect(found).toMatchObject([{ id: first?.id, since: first?.since }]);
   });
 
-  it("is the same block number in `sinceBlock`, or null, as long as the price stays too low", async () => {
+  it("never becomes a later block while the price stays too low", async () => {
     const entry = await start({ settings: NEVER_STUCK });
     world.holdBlocks();
     const txId = await ops.sent(entry);
@@ -168,7 +168,7 @@ describe("the start of a problem in a diagnosis", () => {
 });
 
 describe("the numbers in a diagnosis", () => {
-  it("come from the latest observation, whose time is given, not from the start of the problem", async () => {
+  it("come from the latest observation, not from the start of the problem", async () => {
     const clock = createManualClock();
     const alerts = new RecentAlerts(clock);
     const watch = new NodeWatch({ clock, telemetry: { emit: (event) => alerts.observe(event) } });
@@ -209,7 +209,7 @@ describe("the numbers in a diagnosis", () => {
 });
 
 describe("a diagnosis after an operator's action", () => {
-  it("says in the attention list and in the explanation who requested the action and when", async () => {
+  it("says who requested the action and when", async () => {
     const entry = await start({ settings: { stuckAfterMs: 10_000, repricing: null } });
     world.chain.setBaseFee(90n * GWEI);
     const txId = await ops.create(entry, { payload: { to: TO, value: "1", gas: 21_000, ...price(20n) } });

@@ -27,7 +27,7 @@ async function parts(up: readonly number[], overrides: Partial<ReadinessParts> =
 
 describe("readiness of a node with several chains", () => {
   // protects [Chains that differ] src/application/queries/readiness.ts
-  it("is true while at least one chain is served, and lists the chains that are not", async () => {
+  it("is true while at least one chain is served", async () => {
     expect(await readiness(await parts([1, 10]))).toMatchObject({ ready: true });
     expect(await readiness(await parts([10]))).toEqual({
       ready: true,

@@ -44,7 +44,7 @@ describe("a misspelt field of a request", () => {
     expect(create(body)).toEqual({ code: "INVALID_REQUEST", path, hint: `did you mean \`${meant}\`?` });
   });
 
-  it("is refused in a transaction action, a lane action or a reservation with the same kind of hint", () => {
+  it("is refused with a hint in actions and reservations", () => {
     expect(actionRequest("cancel", { maxfee: "1" })).toMatchObject({
       path: "maxfee",
       hint: "did you mean `maxFeePerGas`?",

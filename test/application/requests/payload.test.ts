@@ -148,7 +148,7 @@ describe("an ABI call in a payload", () => {
 });
 
 describe("a contract deployment in a payload", () => {
-  it("has no `to` address, and its constructor arguments follow the bytecode", () => {
+  it("has its constructor arguments after the bytecode", () => {
     const takesOne = { type: "constructor", inputs: [{ type: "uint256" }] };
     expect(normal({ bytecode: "0x60FE", value: 1 })).toEqual({ to: null, data: "0x60fe", value: 1n });
     expect(normal({ bytecode: "0x60fe", abi: [takesOne], args: [5] }).data).toBe(`0x60fe${"5".padStart(64, "0")}`);

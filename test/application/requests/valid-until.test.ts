@@ -22,7 +22,7 @@ describe("the validUntil field of a request", () => {
     ["2026-11-02T09:45:00.123456789Z", "2026-11-02T09:45:00.123Z"],
     ["2028-02-29T00:00:00-11:30", null],
     [new Date("2026-11-02T09:45:00Z"), "2026-11-02T09:45:00.000Z"],
-  ])("is parsed from any notation with an offset, and refused if it is over 366 days ahead: %s", (value, instant) => {
+  ])("must be at most 366 days ahead, in any notation with a UTC offset: %s", (value, instant) => {
     if (instant === null) expect(refusalOf(value).message).toMatch(/at most 366 days ahead/);
     else expect(parseValidUntil(value, clock)?.toISOString()).toBe(instant);
   });
@@ -48,7 +48,7 @@ describe("the validUntil field of a request", () => {
     [],
     true,
     new Date(Number.NaN),
-  ])("is refused, with a message that states the expected format, if it is %s", (value) => {
+  ])("is refused with the expected format if it is %s", (value) => {
     const refusal = refusalOf(value);
     expect(refusal).toMatchObject({ code: "INVALID_REQUEST", extras: { path: "validUntil" } });
     expect(refusal.message).toMatch(/must be an instant as in ISO 8601, with its offset/);

@@ -64,7 +64,7 @@ describe("a lane owner with an unreachable signer", () => {
   afterEach(() => world.close());
 
   // protects [Signers] src/domain/cluster/key-health.ts, src/application/cluster/keys-away.ts, src/domain/cluster/placement.ts
-  it("hands the lane to a node with a working signer after three or more failures during a whole lease", async () => {
+  it("hands the lane to a node with a working signer after repeated failures", async () => {
     const { first, second, signer } = await pair();
     const away = takeAway(first, signer);
     const there = takeAway(second, signer);
@@ -85,7 +85,7 @@ describe("a lane owner with an unreachable signer", () => {
     checkInvariants(world);
   });
 
-  it("keeps its other lanes, since only one key is unreachable", async () => {
+  it("keeps its other lanes", async () => {
     const { first, signer } = await pair();
     takeAway(first, signer);
     const others = SIGNERS.filter((each) => each !== signer && world.ownerOf(each) === "node-1");
@@ -96,7 +96,7 @@ describe("a lane owner with an unreachable signer", () => {
   });
 
   // protects [Signers] src/domain/cluster/key-health.ts, src/application/cluster/keys-away.ts, src/domain/cluster/placement.ts
-  it("keeps the lane if every node reports the key as unreachable, and signs once the signer responds", async () => {
+  it("keeps the lane if every node reports the key as unreachable", async () => {
     const { first, second, signer } = await pair();
     takeAway(first, signer);
     const state = takeAway(second, signer);
@@ -125,7 +125,7 @@ describe("a lane owner with an unreachable signer", () => {
     checkInvariants(world);
   });
 
-  it("gets a lane that it handed over back once its report of the unreachable key expires", async () => {
+  it("gets the lane back after its report of the unreachable key expires", async () => {
     const { first, signer } = await pair();
     const state = takeAway(first, signer);
     await world.settle(first.node.api.create(transfer({ signer })));
@@ -168,13 +168,13 @@ describe("the keys that a node reports as unreachable", () => {
   const gone = new SignerAway("connection refused");
   const signed = [{ rawTransaction: "0x", txHash: "0x" } as const];
 
-  it("are those whose signing failed three times in a row, with any error", async () => {
+  it("are the keys whose signing failed three times in a row", async () => {
     expect(await asked(gone, gone, gone)).toEqual([key]);
     expect(await asked(new Error("broken"), gone, gone)).toEqual([key]);
     expect(await asked(gone, gone)).toEqual([]);
   });
 
-  it("exclude keys whose signer refused a request, or signed at least the first item of a batch", async () => {
+  it("exclude keys whose signer refused a request", async () => {
     const refused = new SigningRefused(0, "above its limit");
     expect(await asked(refused, refused, refused, refused)).toEqual([]);
     expect(await asked(gone, gone, refused)).toEqual([]);

@@ -39,7 +39,7 @@ const reloads = ({ events }: WorldNode) => events.filter(({ type }) => type === 
 
 describe("a payload that was signed but never committed", () => {
   // protects [Signers] src/application/stages/3-sign/sign.ts, src/application/lane/backlog.ts
-  it("is signed again at a new price, once the database has confirmed that nothing was committed", async () => {
+  it("is signed again at a new price", async () => {
     const node = await start();
     const { signer } = node;
     const sign = signer.sign.bind(signer);
@@ -62,7 +62,7 @@ describe("a payload that was signed but never committed", () => {
   });
 
   // protects [Signers] src/application/stages/3-sign/sign.ts, src/application/lane/backlog.ts
-  it("frees its nonce for the next transaction if its own transaction is given up", async () => {
+  it("frees its nonce if its transaction is given up", async () => {
     const node = await start();
     const payload = { ...(transfer().payload as object), value: "666" };
     loseFirstAttempt(node, () => node.signer.refuse(({ value }) => value === 666n));
@@ -79,7 +79,7 @@ describe("a payload that was signed but never committed", () => {
 
 describe("a signer that refuses to sign", () => {
   // protects [Signers] src/application/detours/reprice.ts, src/application/detours/another-attempt.ts, src/application/detours/holes.ts
-  it("causes one CANNOT_RESIGN alert if it refuses a higher price, and the attempt already sent stays valid", async () => {
+  it("causes one CANNOT_RESIGN alert if it refuses a higher price", async () => {
     const node = await start({ settings: { resubmitIntervalMs: 2_000 } });
     world.holdBlocks();
     const txId = await ops.sent(node);
@@ -98,7 +98,7 @@ describe("a signer that refuses to sign", () => {
   });
 
   // protects [Signers] src/application/detours/reprice.ts, src/application/detours/another-attempt.ts, src/application/detours/holes.ts
-  it("is named in the history of the stuck transaction if it also refuses the placeholder transaction", async () => {
+  it("is named in the history of the transaction that becomes STUCK", async () => {
     const node = await start({ settings: { holePolicy: "heal" } });
     world.holdBlocks();
     await world.settle(node.node.api.create(transfer()));

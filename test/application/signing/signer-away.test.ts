@@ -54,7 +54,7 @@ describe("an unreachable signer", () => {
   });
 
   // protects [Signers] src/application/stages/3-sign/sign.ts
-  it("still counts as unreachable if a refusal, made without using its key, comes between two connection errors", async () => {
+  it("still counts as unreachable after a refusal that did not use its key", async () => {
     const node = await start();
     let refuses = false;
     const state = takeAway(node, () => {
@@ -72,7 +72,7 @@ describe("an unreachable signer", () => {
   });
 
   // protects [Signers] src/application/stages/3-sign/sign.ts
-  it("loses no transaction: creates are accepted, and are confirmed in order once the signer responds", async () => {
+  it("loses no transaction", async () => {
     const node = await start();
     const state = takeAway(node);
     const waiting = await world.settle(node.node.api.createBatch(Array.from({ length: 5 }, () => transfer())));
@@ -88,7 +88,7 @@ describe("an unreachable signer", () => {
   });
 
   // protects [Signers] src/application/stages/3-sign/sign.ts, src/application/queries/signers.ts, src/application/queries/readiness.ts
-  it("is named as the cause by the explanation of a waiting transaction and by readiness", async () => {
+  it("is named as the cause in the explanation of a waiting transaction", async () => {
     const node = await start();
     const state = takeAway(node);
     const { txId } = await world.settle(node.node.api.create(transfer()));
@@ -136,7 +136,7 @@ describe("an unreachable signer", () => {
   });
 
   // protects [Signers] src/application/stages/3-sign/sign.ts, src/domain/pace/lane-pace.ts
-  it("is not called at every resubmission: attempts are resent unchanged, and repriced once the signer responds", async () => {
+  it("is not called at every resubmission", async () => {
     const node = await start({ settings: { resubmitIntervalMs: 2_000 } });
     world.holdBlocks();
     const txId = await ops.sent(node);
@@ -174,7 +174,7 @@ describe("an unreachable signer", () => {
   });
 
   // protects [Signers] src/application/stages/3-sign/sign.ts, src/domain/pace/lane-pace.ts
-  it("does not cause repeated reloads of a lane whose nonce gap needs a placeholder to be signed", async () => {
+  it("causes no repeated reloads of a lane with a nonce gap", async () => {
     const node = await start({ settings: { holePolicy: "heal" } });
     world.holdBlocks();
     await world.settle(node.node.api.create(transfer()));
@@ -194,7 +194,7 @@ describe("an unreachable signer", () => {
 
 describe("an unreachable signer that must sign a transaction again with less gas", () => {
   // protects [Signers] src/application/detours/reprice.ts
-  it("leaves the transaction waiting, neither failed nor STUCK, until the signer responds", async () => {
+  it("leaves the transaction waiting", async () => {
     const [cap, needed] = [16_777_216n, 14_191_170n];
     const node = await start({ settings: { holePolicy: "move" }, chain: { transactionGasCap: cap } });
     world.chain.burnGasAt(TO, needed - 21_064n);
@@ -226,7 +226,7 @@ describe("an unreachable signer that must sign a transaction again with less gas
 
 describe("a signer that returns a wrong signature", () => {
   // protects [Signers] src/application/stages/3-sign/sign.ts
-  it("is reported as SIGNER_LIES instead of SIGNER_AWAY, and nothing it returned is stored", async () => {
+  it("is reported as SIGNER_LIES instead of SIGNER_AWAY", async () => {
     const node = await start();
     const state = takeAway(node, () => new SignerAway("it signed another receiver", { lies: true }));
     const { txId } = await world.settle(node.node.api.create(transfer()));
@@ -241,7 +241,7 @@ describe("a signer that returns a wrong signature", () => {
 
 describe("a signer whose signatures differ each time", () => {
   // protects [Signers] src/application/stages/3-sign/sign.ts, src/application/lane/term.ts
-  it("signs again if the outcome of a commit is unknown; only a stored signature is ever sent", async () => {
+  it("signs again if the outcome of a commit is unknown", async () => {
     const node = await start();
     const { signer, store } = node;
     const made: string[] = [];

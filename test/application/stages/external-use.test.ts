@@ -42,7 +42,7 @@ async function losesNonces(entry: WorldNode, ours: number, foreign: number): Pro
 
 describe("a nonce that another program used", () => {
   // protects [Another program at the key] src/application/stages/5-receipt/receipt.ts
-  it("fails our transaction, with the foreign transaction's hash, once the foreign one is final", async () => {
+  it("fails our transaction with the hash of the other transaction", async () => {
     const entry = await knownLane();
     const [foreign] = await losesNonces(entry, 3, 1);
     world.releaseBlocks();
@@ -67,7 +67,7 @@ describe("a nonce that another program used", () => {
   });
 
   // protects [Another program at the key] src/application/stages/6-finality/finality.ts
-  it("fails our transaction only once the foreign one has all confirmations", async () => {
+  it("fails our transaction only once the other transaction has all confirmations", async () => {
     const entry = await knownLane();
     await losesNonces(entry, 1, 1);
     await world.until(() => world.rows()[1]?.subState === "MINED");
@@ -77,7 +77,7 @@ describe("a nonce that another program used", () => {
     await world.allSettled(2);
   });
 
-  it("is matched to the right transaction if one block holds several foreign ones", async () => {
+  it("is matched to the right transaction in a block with several candidates", async () => {
     const entry = await knownLane();
     const foreign = await losesNonces(entry, 5, 3);
     world.releaseBlocks();
@@ -96,7 +96,7 @@ describe("a nonce that another program used", () => {
     ).toBe(true);
   });
 
-  it("is stored even if the chain becomes unreachable before the next nonce is searched", async () => {
+  it("is stored even if the chain becomes unreachable before the next search", async () => {
     const entry = await knownLane();
     const [foreign] = await losesNonces(entry, 2, 2);
     const second = world.rows()[2]?.attempts[0]?.txHash;
@@ -141,7 +141,7 @@ describe("a nonce that another program used", () => {
     ["has its state again", (faults: Faults) => faults.heal()],
     ["supports look-ups by sender and nonce", (faults: Faults) => faults.lookUpByNonce()],
     // protects [Another program at the key] src/application/chain/find-sent.ts
-  ])("raises an alert, and does not fail our transaction, until the pruned node %s", async (_, learn) => {
+  ])("raises an alert until the pruned node %s", async (_, learn) => {
     const entry = await knownLane({ settings: { grayZoneLookback: 10, ...SLOW_POLLS } });
     const heal = entry.faults.inject({ kind: "unavailable" }, { method: "eth_sendRawTransaction" });
     await create(entry, 1);
@@ -182,7 +182,7 @@ describe("a nonce that another program used", () => {
     expect(world.rows()[1]?.receipt?.txHash).toBe(world.rows()[1]?.attempts[0]?.txHash);
   });
 
-  it("is free again after a reorg past finality: the feed reports the reorg, and our transaction can still confirm", async () => {
+  it("can still be used by our transaction after a reorg past finality", async () => {
     const entry = await knownLane();
     await losesNonces(entry, 1, 1);
     world.chain.mine(3);
@@ -212,12 +212,12 @@ function bendReceipts({ rpc }: WorldNode, bend: (hash: string, receipt: Receipt 
 
 const ELSEWHERE = `0x${"ee".repeat(32)}` as const;
 
-describe("a nonce that only seems to be used by another program", () => {
+describe("a nonce that seems to be used by another program", () => {
   it.each<[string, (receipt: Receipt | null) => Receipt | null]>([
     ["has no receipt", () => null],
     ["is in a block of another branch", (receipt) => receipt && { ...receipt, blockHash: ELSEWHERE }],
     // protects [Another program at the key] src/application/chain/find-sent.ts
-  ])("does not fail our transaction while the foreign transaction %s", async (_, bend) => {
+  ])("does not fail our transaction while the other transaction %s", async (_, bend) => {
     const entry = await knownLane();
     const [foreign] = await losesNonces(entry, 1, 1);
     const straighten = bendReceipts(entry, (hash, receipt) => (hash === foreign ? bend(receipt) : receipt));
@@ -233,7 +233,7 @@ describe("a nonce that only seems to be used by another program", () => {
   });
 
   // protects [Another program at the key] src/application/stages/5-receipt/receipt.ts
-  it("does not fail our transaction while the endpoint also shows a receipt of one of our attempts", async () => {
+  it("does not fail our transaction while our receipt is also reported", async () => {
     const entry = await knownLane();
     const [foreign] = await losesNonces(entry, 1, 1);
     const ours = world.rows()[1]?.attempts[0]?.txHash;
@@ -251,7 +251,7 @@ describe("a nonce that only seems to be used by another program", () => {
     expect(world.rows()[1]?.receipt?.txHash).toBe(foreign);
   });
 
-  it("does not fail our transaction while receipts cannot be read, although the nonce count is higher", async () => {
+  it("does not fail our transaction while receipts cannot be read", async () => {
     const entry = await knownLane({ settings: SLOW_POLLS });
     await create(entry, 2);
     await world.until(() => world.chain.pool.size === 2);
@@ -286,7 +286,7 @@ describe("a nonce that only seems to be used by another program", () => {
     expect(world.rows()[1]?.state).toBe("CONFIRMED");
   });
 
-  it("is recognised as used by our own transaction if the send response and the receipt were both missed", async () => {
+  it("is recognised as used by our own transaction", async () => {
     const entry = await knownLane();
     entry.faults.inject({ kind: "loseReply" }, { method: "eth_sendRawTransaction", times: 1 });
     const heal = entry.faults.inject({ kind: "unavailable" }, { method: "eth_getBlockReceipts" });
@@ -299,7 +299,7 @@ describe("a nonce that only seems to be used by another program", () => {
     expect(world.rows()[1]?.attempts).toHaveLength(1);
   });
 
-  it("does not fail our transaction while a foreign transaction with that nonce is only in the mempool", async () => {
+  it("does not fail our transaction while the other transaction is unmined", async () => {
     const entry = await knownLane();
     entry.faults.inject({ kind: "unavailable" }, { method: "eth_sendRawTransaction", times: 3 });
     await create(entry, 1);
@@ -326,7 +326,7 @@ describe("the use of a nonce by another program", () => {
   });
 
   // protects [Another program at the key] src/application/stages/5-receipt/receipt.ts
-  it("is withdrawn if the transaction found for the nonce turns out to be of another signer", async () => {
+  it("is withdrawn if the transaction with that nonce has another signer", async () => {
     world = new World();
     const entry = await world.startNode({ elsewhere: { chain: world.chain, faults: new Faults() } });
     await create(entry, 1);

@@ -56,7 +56,7 @@ async function withdraw(bench: StageBench): Promise<void> {
 }
 
 describe("a finality pass", () => {
-  it("reads the chain's newest block once, and the `safe` or `finalized` tag only if the policy needs it", async () => {
+  it("reads the `safe` or `finalized` tag only if the policy needs that tag", async () => {
     const plain = await at(20);
     expect((await openPass(plain.context, [])).view).toEqual({ head: 20, tagged: null, finalized: null });
     const safe = await at(20, { finality: "safe" });
@@ -100,7 +100,7 @@ describe("a finality pass", () => {
   });
 
   // protects [False receipts] src/application/stages/6-finality/finality.ts
-  it("makes nothing final by tag if the tag cannot be read, and raises an alert after a minute", async () => {
+  it("makes nothing final by tag if the tag cannot be read", async () => {
     const bench = await at(20, { finality: "safe" });
     mined(bench, 1, 10);
     bench.faults.inject({ kind: "unavailable" });
@@ -119,7 +119,7 @@ describe("a finality pass", () => {
 });
 
 describe("finality of a mined transaction", () => {
-  it("needs exactly the configured number of blocks on top, if the policy counts confirmations", async () => {
+  it("needs exactly the configured number of confirmations", async () => {
     const bench = await at(20);
     mined(bench, 1, 18);
     mined(bench, 2, 19);
@@ -137,7 +137,7 @@ describe("finality of a mined transaction", () => {
     expect(await decide(bench)).toEqual(["confirm tx 1"]);
   });
 
-  it("is stored with the mined hash, and as REVERTED if the receipt shows a revert", async () => {
+  it("is stored as REVERTED if the receipt shows a revert", async () => {
     const bench = await at(20);
     const reverted = mined(bench, 1, 10);
     stored(reverted, { receipt: { ...(reverted.receipt as Receipt), status: "reverted" } });
@@ -178,7 +178,7 @@ describe("finality of a mined transaction", () => {
   });
 
   // protects [Short of time] src/application/stages/7-complete/complete.ts
-  it("is written in the background; feed readers are woken once it is durable", async () => {
+  it("is reported to feed readers once it is durable", async () => {
     const bench = await at(20);
     mined(bench, 1, 10);
     const { write } = bench.ports.writer;
@@ -209,7 +209,7 @@ describe("a receipt that may make a transaction final", () => {
     return questions;
   }
 
-  it("is accepted without verification if there is no second endpoint and no proof", async () => {
+  it("is accepted without verification if there is no second endpoint", async () => {
     const bench = await at(20);
     mined(bench, 1, 10);
     answering(bench, () => ({ kind: "unproven" }));
@@ -217,7 +217,7 @@ describe("a receipt that may make a transaction final", () => {
   });
 
   // protects [False receipts] src/application/stages/6-finality/finality.ts, src/adapters/evm/reads/agree.ts
-  it("is verified in one query per block for all lanes, once the block is deep enough", async () => {
+  it("is verified in one query per block", async () => {
     const bench = await at(20);
     const another = createOwnedLane({}, bench.context);
     for (const nonce of [1, 2]) mined(bench, nonce, 10);
@@ -241,16 +241,13 @@ describe("a receipt that may make a transaction final", () => {
     expect(questions).toEqual([[sentBy(1), sentBy(2), sentBy(3), { txHash: hashNumber(4) }]]);
   });
 
-  it.each(["behind", "moved"] as const)(
-    "makes nothing final while one endpoint is %s, and raises no alert",
-    async (kind) => {
-      const bench = await at(20);
-      mined(bench, 1, 10);
-      answering(bench, () => ({ kind, detail: "it stands at block 9" }));
-      expect(await decide(bench)).toEqual([]);
-      expect(bench.telemetry.of("alert")).toEqual([]);
-    },
-  );
+  it.each(["behind", "moved"] as const)("makes nothing final while one endpoint is %s", async (kind) => {
+    const bench = await at(20);
+    mined(bench, 1, 10);
+    answering(bench, () => ({ kind, detail: "it stands at block 9" }));
+    expect(await decide(bench)).toEqual([]);
+    expect(bench.telemetry.of("alert")).toEqual([]);
+  });
 
   it.each<[string, (asked: readonly Settling[]) => readonly ReceiptVerdict[]]>([
     ["behind", (asked) => asked.map(() => ({ kind: "behind", detail: "b stands still" }))],
@@ -262,7 +259,7 @@ describe("a receipt that may make a transaction final", () => {
     ],
   ])(
     // protects [False receipts] src/application/chain/disputes.ts, src/application/stages/6-finality/finality.ts
-    "raises an alert if an endpoint is %s for a minute, and makes the transaction final afterwards",
+    "raises an alert if an endpoint is %s for a minute",
     async (_, answer) => {
       const bench = await at(20);
       const { receipt } = mined(bench, 1, 10);
@@ -288,7 +285,7 @@ describe("a receipt that may make a transaction final", () => {
     },
   );
 
-  it("makes nothing final if no endpoint responds, and does not delay receipts of other blocks", async () => {
+  it("makes nothing final if no endpoint responds", async () => {
     const bench = await at(20);
     mined(bench, 1, 10);
     mined(bench, 2, 11);
@@ -301,7 +298,7 @@ describe("a receipt that may make a transaction final", () => {
   });
 
   // protects [False receipts] src/application/chain/disputes.ts, src/application/queries/explain.ts
-  it("makes nothing final while endpoints disagree, and raises one alert with both responses", async () => {
+  it("makes nothing final while endpoints disagree", async () => {
     const bench = await at(20);
     mined(bench, 1, 10);
     mined(bench, 2, 10);
@@ -325,7 +322,7 @@ describe("a receipt that may make a transaction final", () => {
   });
 
   // protects [False receipts] src/application/stages/6-finality/finality.ts, src/application/stages/7-complete/complete.ts
-  it("is replaced if the endpoints agree on another receipt, which makes the transaction final", async () => {
+  it("is replaced if the endpoints agree on another receipt", async () => {
     const bench = await at(20);
     const tx = mined(bench, 1, 10);
     const agreed = { ...(tx.receipt as Receipt), gasUsed: 21_001n };
@@ -340,7 +337,7 @@ describe("a receipt that may make a transaction final", () => {
     ["both report another one", { effectiveGasPrice: 7n }],
   ])(
     // protects [False receipts] src/application/stages/6-finality/finality.ts
-    "does not count as false because of its gas price: if %s, only the price is corrected",
+    "does not count as false because of its gas price if %s",
     async (_, price) => {
       const bench = await at(20);
       const { receipt } = mined(bench, 1, 10);
@@ -352,7 +349,7 @@ describe("a receipt that may make a transaction final", () => {
     },
   );
 
-  it("is not written again if the receipt that the endpoints agree on equals the stored one", async () => {
+  it("is not written again if the endpoints agree on the stored receipt", async () => {
     const bench = await at(20);
     const { receipt } = mined(bench, 1, 10);
     answering(bench, () => ({ kind: "agreed", receipt: { ...(receipt as Receipt), transactionIndex: 7 } }));
@@ -363,7 +360,7 @@ describe("a receipt that may make a transaction final", () => {
   });
 
   // protects [False receipts] src/application/lane/lane-writer.ts
-  it("gets the contract address derived from signer and nonce, or none if it reverted", async () => {
+  it("gets the contract address that is derived from signer and nonce", async () => {
     const bench = await at(20);
     const [success, reverted] = [mined(bench, 1, 10), mined(bench, 2, 10)];
     const lie = { contractAddress: `0x${"ee".repeat(20)}` } as const;
@@ -379,7 +376,7 @@ describe("a receipt that may make a transaction final", () => {
   });
 
   // protects [False receipts] src/application/stages/6-finality/finality.ts
-  it("is withdrawn if its block does not contain the transaction, which is then resent", async () => {
+  it("is withdrawn if the block does not contain the transaction", async () => {
     const bench = await at(20);
     const tx = mined(bench, 1, 10);
     answering(bench, () => ({ kind: "absent", detail: "not there" }));
@@ -414,7 +411,7 @@ describe("a transaction whose block left the chain", () => {
     expect(tx.pace.sendOrdinal).toBe(1);
   });
 
-  it("is not touched if its lane stopped during the RPC request", async () => {
+  it("is not changed if its lane stopped during the RPC request", async () => {
     const bench = await at(200);
     mined(bench, 1, 10, hashNumber(77));
     const blocksByNumber = bench.chain.blocksByNumber.bind(bench.chain);
@@ -429,7 +426,7 @@ describe("a transaction whose block left the chain", () => {
   });
 
   // protects [Chains that differ] src/application/chain/head-follower.ts, src/application/stages/6-finality/finality.ts
-  it("keeps its receipt if no endpoint can report on that height", async () => {
+  it("keeps its receipt if no endpoint has reached the number of its block", async () => {
     const bench = await at(20);
     mined(bench, 1, 25, hashNumber(25)); // Block 25 is above the newest block that the node knows now, because the endpoint went back to an older block.
     bench.lane.watched.set(hashNumber(26), 26);
@@ -444,30 +441,25 @@ describe("a transaction whose block left the chain", () => {
     ["one lags behind the block", { kind: "behind" }, []],
     ["the endpoints differ", { kind: "disagree", answers: ["a shows 0x5", "b shows 0x77"] }, []],
     // protects [False receipts] src/application/stages/6-finality/finality.ts
-  ] as const)(
-    "is revoked after finality, unless another endpoint disagrees or lags: %s (%j)",
-    async (_, opinion, events) => {
-      const bench = await at(200);
-      Object.assign(bench.chain, { secondOpinion: async () => opinion });
-      bench.lane.watched.set(hashNumber(77), 10);
-      bench.rows.watched = [
-        trackedRecord(1, {
-          state: "CONFIRMED",
-          subState: null,
-          receipt: receiptOf(1, { number: 10, hash: hashNumber(77) }),
-        }),
-      ];
-      await withdraw(bench);
-      expect(eventsOf(bench.writes)).toEqual(events);
-      const isDisputed = opinion.kind === "disagree";
-      expect(bench.telemetry.of("alert").filter(({ code }) => code === "RPC_DISAGREES")).toHaveLength(
-        isDisputed ? 1 : 0,
-      );
-      if (!isDisputed) return;
-      await decide(bench);
-      expect([...bench.lane.watched.keys()], "its watch goes on").toEqual([hashNumber(77)]);
-    },
-  );
+  ] as const)("is revoked unless a second endpoint contradicts or lags: %s (%j)", async (_, opinion, events) => {
+    const bench = await at(200);
+    Object.assign(bench.chain, { secondOpinion: async () => opinion });
+    bench.lane.watched.set(hashNumber(77), 10);
+    bench.rows.watched = [
+      trackedRecord(1, {
+        state: "CONFIRMED",
+        subState: null,
+        receipt: receiptOf(1, { number: 10, hash: hashNumber(77) }),
+      }),
+    ];
+    await withdraw(bench);
+    expect(eventsOf(bench.writes)).toEqual(events);
+    const isDisputed = opinion.kind === "disagree";
+    expect(bench.telemetry.of("alert").filter(({ code }) => code === "RPC_DISAGREES")).toHaveLength(isDisputed ? 1 : 0);
+    if (!isDisputed) return;
+    await decide(bench);
+    expect([...bench.lane.watched.keys()], "its watch goes on").toEqual([hashNumber(77)]);
+  });
 
   it("is revoked in the feed and tracked again, even after finality", async () => {
     const bench = await at(20);
@@ -497,7 +489,7 @@ describe("a transaction whose block left the chain", () => {
   });
 
   // protects [Short of time] src/application/stages/6-finality/finality.ts, src/application/lane/activity.ts
-  it("is revoked only after the write of its completion, if that write is in progress", async () => {
+  it("is revoked only after its completion has been written", async () => {
     const bench = await at(20);
     mined(bench, 1, 10);
     const { write } = bench.ports.writer;
@@ -518,7 +510,7 @@ describe("a transaction whose block left the chain", () => {
     expect(bench.lane.unmined.has(1)).toBe(true);
   });
 
-  it("is not tracked again after finality if the revocation was not committed", async () => {
+  it("is not tracked again if the revocation was not committed", async () => {
     const bench = await at(20);
     bench.lane.watched.set(hashNumber(77), 10);
     bench.rows.watched = [trackedRecord(1, { state: "CONFIRMED", subState: null })];
@@ -527,7 +519,7 @@ describe("a transaction whose block left the chain", () => {
     expect([bench.lane.unmined.size, bench.control.feedGrew]).toEqual([0, 0]);
   });
 
-  it("is not touched if its lane stopped while its rows were read", async () => {
+  it("is not changed if its lane stopped while its rows were read", async () => {
     const bench = await at(20);
     bench.lane.watched.set(hashNumber(77), 10);
     Object.assign(bench.ports.store, {
@@ -542,7 +534,7 @@ describe("a transaction whose block left the chain", () => {
 });
 
 describe("monitoring a final transaction for reorgs", () => {
-  it("ends only once the block is beyond the required depth, and first in the database", async () => {
+  it("ends only once the block has the required depth", async () => {
     const bench = await at(100);
     bench.lane.watched.set(hashNumber(36), 36);
     bench.lane.watched.set(hashNumber(37), 37);
@@ -552,7 +544,7 @@ describe("monitoring a final transaction for reorgs", () => {
   });
 
   // protects [False receipts] src/application/stages/6-finality/finality.ts
-  it("ends at the depth that two endpoints have reached, and not while one endpoint does not respond", async () => {
+  it("ends at the depth that two endpoints have reached", async () => {
     const bench = createStageBench({}, { settings: { confirmations: 2 }, endpoints: 2 });
     bench.simulated.mine(100);
     await bench.context.follower.advance();

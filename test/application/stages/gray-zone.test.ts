@@ -38,7 +38,7 @@ function signed() {
 }
 
 describe("a signer whose key is in the chain node", () => {
-  it("has attempts without a hash until the node returns one, which is then tracked", async () => {
+  it("has attempts without a hash until the node returns the hash", async () => {
     world = new World({ signers: [], nodeSigners: [SIGNER] });
     const entry = await world.startNode();
     await create(entry, 5);
@@ -53,7 +53,7 @@ describe("a signer whose key is in the chain node", () => {
     expect(results(entry)).toEqual([]);
   });
 
-  it("has payload, nonce, fees and right to send committed before the chain node receives the transaction", async () => {
+  it("has its nonce committed before the chain node receives the transaction", async () => {
     world = new World({ signers: [], nodeSigners: [SIGNER] });
     const entry = await world.startNode();
     const stored: boolean[] = [];
@@ -68,7 +68,7 @@ describe("a signer whose key is in the chain node", () => {
     expect(stored).toEqual([true, true, true]);
   });
 
-  it("waits for funds and sends again after a refusal, because a refused send has a known result", async () => {
+  it("sends again after a refusal for insufficient funds", async () => {
     const entry = await knownLane();
     await create(entry, 1);
     world.chain.setBalance(SIGNER, 0n);
@@ -81,8 +81,8 @@ describe("a signer whose key is in the chain node", () => {
   });
 });
 
-describe("a second payload for one nonce of a key in the chain node", () => {
-  it("is never made by repricing or by an operator; the first payload is resent and confirmed", async () => {
+describe("a second payload for a nonce of a key in the chain node", () => {
+  it("is never signed", async () => {
     const entry = await knownLane({ resubmitIntervalMs: 5_000, holePolicy: "heal" });
     world.chain.setBaseFee(50_000_000_000n);
     await create(entry, 1);
@@ -112,7 +112,7 @@ describe("a second payload for one nonce of a key in the chain node", () => {
 
 describe("a nonce hole of a key in the chain node", () => {
   // protects [Keys of the node, other chains, comparison] src/application/detours/holes.ts
-  it("makes the transaction above the hole STUCK even with holePolicy `heal`, since no placeholder can be signed", async () => {
+  it("makes the transaction above the hole STUCK even with holePolicy `heal`", async () => {
     const entry = await knownLane({ holePolicy: "heal" });
     await world.settle(entry.node.api.reserveNonce({ signer: SIGNER, ttl: "2s" }));
     await create(entry, 1);
@@ -123,7 +123,7 @@ describe("a nonce hole of a key in the chain node", () => {
   });
 });
 
-describe("a send with an unknown result (key in the chain node)", () => {
+describe("an eth_sendTransaction request with an unknown result", () => {
   it.each([
     ["in the pool", () => undefined],
     ["in the pool, by the node's own look-up", (faults: Faults) => faults.lookUpByNonce()],
@@ -148,7 +148,7 @@ describe("a send with an unknown result (key in the chain node)", () => {
     ["by the node's own look-up", (faults: Faults) => faults.lookUpByNonce()],
     ["by counts of old blocks", () => undefined],
     ["by scanning blocks if the node is pruned", (faults: Faults) => faults.prune(1)],
-  ])("is resolved if its payload was mined meanwhile and is found %s", async (_, ability) => {
+  ])("is resolved if the mined payload is found %s", async (_, ability) => {
     const entry = await knownLane();
     entry.faults.inject({ kind: "loseReply" }, { method: SEND, times: 1 });
     entry.faults.inject({ kind: "unavailable" }, { method: "eth_getTransactionCount" });
@@ -168,7 +168,7 @@ describe("a send with an unknown result (key in the chain node)", () => {
   });
 
   // protects [Keys of the node, other chains, comparison] src/application/stages/4-broadcast/note-answer.ts
-  it("ends as NONCE_CONSUMED_EXTERNALLY, with the foreign hash, if another program used the nonce", async () => {
+  it("ends as NONCE_CONSUMED_EXTERNALLY if another program used the nonce", async () => {
     const entry = await knownLane();
     entry.faults.inject({ kind: "unavailable" }, { method: SEND, times: 1 });
     await create(entry, 1);
@@ -181,7 +181,7 @@ describe("a send with an unknown result (key in the chain node)", () => {
   });
 
   // protects [Keys of the node, other chains, comparison] src/application/stages/4-broadcast/note-answer.ts
-  it("is repeated once the nonce stayed free for the whole timeout, and not before", async () => {
+  it("is repeated only after the nonce stayed free for the whole timeout", async () => {
     const entry = await knownLane({ grayZoneTimeoutMs: 120_000 });
     entry.faults.inject({ kind: "unavailable" }, { method: SEND, times: 1 });
     await create(entry, 1);
@@ -198,7 +198,7 @@ describe("a send with an unknown result (key in the chain node)", () => {
   });
 
   // protects [Keys of the node, other chains, comparison] src/application/stages/4-broadcast/note-answer.ts
-  it("is never repeated if the nonce is used by a transaction that cannot be found", async () => {
+  it("is never repeated if an unknown transaction used the nonce", async () => {
     const entry = await knownLane({ grayZoneLookback: 10, grayZoneTimeoutMs: 60_000, grayZoneIntervalMs: 10_000 });
     entry.faults.inject({ kind: "unavailable" }, { method: SEND, times: 1 });
     await create(entry, 1);
@@ -213,7 +213,7 @@ describe("a send with an unknown result (key in the chain node)", () => {
     await world.until(() => results(entry).includes("foreign"));
   });
 
-  it("is not resolved while the node does not respond, however long", async () => {
+  it("is not resolved while the node does not respond", async () => {
     const entry = await knownLane({ grayZoneTimeoutMs: 60_000 });
     entry.faults.inject({ kind: "loseReply" }, { method: SEND, times: 1 });
     entry.faults.inject({ kind: "unavailable" }, { method: "eth_getTransactionCount" });
@@ -226,7 +226,7 @@ describe("a send with an unknown result (key in the chain node)", () => {
   });
 
   // protects [Keys of the node, other chains, comparison] src/application/stages/4-broadcast/broadcast.ts
-  it("blocks the transactions behind it, so that at most one send of the lane has an unknown result", async () => {
+  it("blocks all later sends of the lane", async () => {
     const entry = await knownLane();
     const heal = entry.faults.inject({ kind: "unavailable" }, { method: SEND });
     await create(entry, 4);
@@ -242,7 +242,7 @@ describe("a send with an unknown result (key in the chain node)", () => {
   });
 
   // protects [Keys of the node, other chains, comparison] src/application/stages/4-broadcast/broadcast.ts
-  it("is assumed by a new owner for payloads that the previous owner may have sent", async () => {
+  it("is assumed for payloads that the previous owner may have sent", async () => {
     const entry = await knownLane();
     entry.faults.inject({ kind: "hang", executed: true }, { method: SEND, times: 1 });
     await create(entry, 1);
@@ -256,7 +256,7 @@ describe("a send with an unknown result (key in the chain node)", () => {
     expect(world.chain.nodeSigned.filter(({ submission }) => submission.accepted)).toHaveLength(2);
   });
 
-  it("is repeated after one timeout in total, however many owners took over meanwhile", async () => {
+  it("is repeated after one timeout in total, even after takeovers", async () => {
     const entry = await knownLane({ grayZoneTimeoutMs: 120_000, grayZoneIntervalMs: 5_000 });
     entry.faults.inject({ kind: "unavailable" }, { method: SEND, times: 1 });
     await create(entry, 1);
@@ -279,7 +279,7 @@ describe("a send with an unknown result (key in the chain node)", () => {
     expect(world.rows()[1]).toMatchObject({ state: "CONFIRMED", nonce: 1 });
   });
 
-  it("is assumed after a crash between commit and send, so the payload is searched for, and then sent once", async () => {
+  it("is assumed after a crash between commit and send", async () => {
     world = new World({ signers: [], nodeSigners: [SIGNER], settings: { grayZoneTimeoutMs: 30_000 } });
     let crashed = false;
     const entry: WorldNode = await world.startNode({

@@ -19,7 +19,7 @@ function waiting(count: number, payload = PRICED): StageBench {
 }
 
 describe("the sign stage", () => {
-  it("commits a signed attempt together with the right to send it, before it can be sent", async () => {
+  it("commits a signed attempt together with the right to send", async () => {
     const bench = waiting(2);
     const trackedAtCommit: number[] = [];
     bench.control.meanwhile = () => void trackedAtCommit.push(bench.lane.unmined.size);
@@ -83,7 +83,7 @@ describe("the sign stage stores and sends no transaction", () => {
     expect(bench.passed).toEqual([]);
   });
 
-  it("while the fee market cannot be read, unless the payload brings its own price", async () => {
+  it("without a price while the fee market cannot be read", async () => {
     const bench = createStageBench({ cursor: 2 });
     bench.faults.inject({ kind: "unavailable" });
     bench.lane.backlog.enqueue([allocatedRecord(0), allocatedRecord(1)]);
@@ -122,7 +122,7 @@ describe("the sign stage stores and sends no transaction", () => {
     }
   });
 
-  it("if pricing throws an internal error, which is rethrown", async () => {
+  it("if pricing throws an internal error", async () => {
     const bench = createStageBench({ cursor: 1 });
     bench.lane.backlog.enqueue([allocatedRecord(0)]);
     Object.assign(bench.context, { marketFor: () => Promise.reject(new TypeError("a mistake of ours")) });

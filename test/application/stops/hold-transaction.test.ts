@@ -44,7 +44,7 @@ function countSignatures({ signer }: WorldNode): () => number {
 
 describe("a sent transaction that is held", () => {
   // protects [Times and holds] src/application/lane/tracked.ts, src/application/detours/another-attempt.ts, src/application/loops/stuck-watch.ts, src/application/loops/tend.ts
-  it("is not resent, repriced or marked stuck, and continues once it is resumed", async () => {
+  it("is not resent, repriced or marked stuck", async () => {
     const settings = { stuckAfterMs: 120_000, alertHeadAgeMs: 60_000, alertOldestAgeMs: 60_000 };
     const entry = await start({ settings });
     world.holdBlocks();
@@ -82,7 +82,7 @@ describe("a sent transaction that is held", () => {
     expect(await refusal(entry.node.api.act(actionRequest("suspend", txId)))).toMatchObject({ code: "CONFLICT" });
   });
 
-  it("is held once, however often and at whichever node the hold is requested, even after a takeover", async () => {
+  it("is held once, even if the hold is requested repeatedly", async () => {
     const two = await startTwo();
     ({ world, ops } = two);
     world.holdBlocks();
@@ -104,7 +104,7 @@ describe("a sent transaction that is held", () => {
     expect(ops.outcome(txId)).toBe("CONFIRMED");
   });
 
-  it("is not cancelled when its validUntil passes, until it is resumed", async () => {
+  it("is not cancelled when its validUntil passes", async () => {
     const entry = await start();
     world.holdBlocks();
     const txId = await held(entry, { validUntil: within(5_000) });
@@ -117,7 +117,7 @@ describe("a sent transaction that is held", () => {
     expect(ops.outcome(txId)).toBe("FAILED_FINAL/EXPIRED");
   });
 
-  it("gets no cancellation signed after its validUntil, because the database would refuse it", async () => {
+  it("causes no signature when its validUntil passes", async () => {
     const entry = await start();
     world.holdBlocks();
     await held(entry, { validUntil: within(5_000) });
@@ -128,7 +128,7 @@ describe("a sent transaction that is held", () => {
   });
 
   // protects [Times and holds] src/application/detours/expiry.ts
-  it("gets its cancellation signed only after it is resumed, if it was held after its validUntil had passed", async () => {
+  it("is not cancelled before the resume if the hold came after its validUntil", async () => {
     const entry = await start();
     world.holdBlocks();
     const txId = await ops.sent(entry, { validUntil: within(5_000) });
@@ -145,7 +145,7 @@ describe("a sent transaction that is held", () => {
   });
 
   // protects [Times and holds] src/domain/pace/transaction-pace.ts
-  it("can still be resubmitted or cancelled by an operator, and each action sends once", async () => {
+  it("can still be resubmitted or cancelled by an operator", async () => {
     const entry = await start();
     world.holdBlocks();
     const txId = await held(entry);
@@ -165,7 +165,7 @@ describe("a sent transaction that is held", () => {
     checkInvariants(world);
   });
 
-  it("blocks the transactions behind it, and their explanation names it", async () => {
+  it("is named in the explanations of the transactions behind it", async () => {
     const entry = await start();
     world.holdBlocks();
     const txId = await held(entry);
@@ -185,7 +185,7 @@ describe("a sent transaction that is held", () => {
     await ops.settled(txId, behind);
   });
 
-  it("is not sent if the hold arrives while its resubmission is being committed", async () => {
+  it("is not sent if the hold arrives during the commit of a resubmission", async () => {
     const entry = await start();
     world.holdBlocks();
     const txId = await ops.sent(entry);
@@ -200,9 +200,9 @@ describe("a sent transaction that is held", () => {
   });
 });
 
-describe("a held transaction that has a nonce and is not signed", () => {
+describe("a held transaction with a nonce but no signature", () => {
   // protects [Times and holds] src/application/lane/backlog.ts
-  it("is not signed, and neither are later ones, until it is resumed", async () => {
+  it("is not signed until it is resumed", async () => {
     const entry = await start();
     await ops.lane(entry, "suspend");
     const [txId, behind] = [await ops.create(entry), await ops.create(entry)];
@@ -218,7 +218,7 @@ describe("a held transaction that has a nonce and is not signed", () => {
   });
 
   // protects [Times and holds] src/application/stages/3-sign/sign.ts, src/application/detours/expiry.ts
-  it("is not sent after it is resumed if its validUntil passed during the hold", async () => {
+  it("is not sent after the resume if its validUntil has passed", async () => {
     const entry = await start();
     await ops.lane(entry, "suspend");
     const txId = await ops.create(entry, { validUntil: within(5_000) });
@@ -230,7 +230,7 @@ describe("a held transaction that has a nonce and is not signed", () => {
     expect(ops.row(txId)).toMatchObject({ subState: "EXPIRED", nonce: null, attempts: [] });
   });
 
-  it("does not expire while it is held, only when it is resumed", async () => {
+  it("does not expire during the hold", async () => {
     const entry = await start();
     await ops.lane(entry, "suspend");
     const txId = await ops.create(entry, { validUntil: within(5_000) });
@@ -244,7 +244,7 @@ describe("a held transaction that has a nonce and is not signed", () => {
 });
 
 describe("a held unsigned transaction below a nonce that may have been used", () => {
-  it("does not become a cancellation while it is held, only when it is resumed", async () => {
+  it("is not replaced by a cancellation during the hold", async () => {
     const entry = await start();
     await ops.lane(entry, "suspend");
     const txId = await ops.create(entry, { validUntil: within(5_000) });
@@ -260,7 +260,7 @@ describe("a held unsigned transaction below a nonce that may have been used", ()
 });
 
 describe("a held transaction without a nonce", () => {
-  it("gets no nonce while it is held, approved or not, and can be cancelled", async () => {
+  it("gets no nonce during the hold", async () => {
     const entry = await start({ policies: forSigner(SIGNER, { requireApproval: { aboveValue: "0" } }) });
     const [txId, other] = [await ops.create(entry), await ops.create(entry)];
     for (const each of [txId, other, txId]) await ops.act(entry, "suspend", { txId: each });
@@ -285,7 +285,7 @@ describe("a held transaction without a nonce", () => {
     checkInvariants(world);
   });
 
-  it("waits in the intake table, and later transactions are sent before it", async () => {
+  it("does not delay later transactions", async () => {
     const entry = await start();
     world.holdBlocks();
     const ports = { codec: createCodec(), entropy: createSeededEntropy(9, world.clock), chainIds: [CHAIN_ID] };
@@ -306,7 +306,7 @@ describe("a held transaction without a nonce", () => {
 
 describe("permission to hold a transaction", () => {
   // protects [Times and holds] src/contract/scopes.ts, src/application/authority.ts
-  it("requires an API key with the scope `operate`; having created the transaction is not enough", async () => {
+  it("requires an API key with the scope `operate`", async () => {
     const entry = await start();
     world.holdBlocks();
     const { txId } = await world.settle(entry.node.api.create(transfer(), "ann"));

@@ -74,7 +74,7 @@ describe("a kill of all signers", () => {
     expect(ops.outcome(txId)).toBe("CONFIRMED");
   });
 
-  it("raises an alert on every node, and is named in the explanation of a waiting transaction", async () => {
+  it("raises an alert on every node", async () => {
     await start();
     await kill(other);
     const txId = await ops.create(owner);
@@ -93,7 +93,7 @@ describe("a kill of all signers", () => {
     }
   });
 
-  it("is one kill even if it is requested twice, and one request ends it", async () => {
+  it("is one kill even if it is requested twice", async () => {
     await start();
     const [first, second] = [await kill(owner), await kill(other)];
     expect(second.kills).toEqual(first.kills);
@@ -103,7 +103,7 @@ describe("a kill of all signers", () => {
   });
 
   // protects [The kill switch] src/application/cluster/kill-switch.ts
-  it("applies as a new kill, even if the node has not yet read that the previous one ended", async () => {
+  it("applies again even if the node has not yet read the end of the previous kill", async () => {
     await start();
     await kill(owner);
     await world.database.connect().endKills({ signer: null, actor: ACTOR, reason: "over" }, []);
@@ -158,7 +158,7 @@ describe("a kill of one signer", () => {
 
 describe("a kill during a database or network failure", () => {
   // protects [The kill switch] src/application/cluster/kill-switch.ts
-  it("is forwarded within a second, by the node that received it, to a node with a hanging database", async () => {
+  it("reaches a node with a hanging database within a second", async () => {
     await start();
     owner.store.pause();
     const { durable, nodes } = await kill(other);
@@ -167,7 +167,7 @@ describe("a kill during a database or network failure", () => {
   });
 
   // protects [The kill switch] src/application/cluster/kill-switch.ts, src/adapters/postgres/statements/node-instance.ts
-  it("is read from the database within a second by a node that other nodes cannot reach", async () => {
+  it("reaches an isolated node through the database within a second", async () => {
     await start();
     world.network.silence(owner.url);
     const asked = other.node.api.kill({ signer: null, request: undefined, actor: ACTOR });
@@ -176,7 +176,7 @@ describe("a kill during a database or network failure", () => {
   });
 
   // protects [The kill switch] src/application/cluster/kill-switch.ts
-  it("stops all nodes at once even if the database of the node that received it hangs, and is stored later", async () => {
+  it("stops all nodes even if the receiving node's database hangs", async () => {
     await start();
     other.store.pause();
     const atMs = world.clock.monotonicMs();
@@ -192,7 +192,7 @@ describe("a kill during a database or network failure", () => {
   });
 
   // protects [The kill switch] src/application/cluster/kill-switch.ts
-  it("survives a crash of the node that received it but did not store it, because a notified node stores it", async () => {
+  it("survives a crash of the receiving node", async () => {
     await start();
     const storeOf = [owner, other].map(({ store }) => store);
     for (const store of storeOf) store.pause();
@@ -221,7 +221,7 @@ describe("a kill during a database or network failure", () => {
 
 describe("a requested kill", () => {
   // protects [The kill switch] src/application/cluster/kill-switch.ts
-  it("survives a restart of every process: a starting node reads it before it sends anything", async () => {
+  it("survives a restart of every process", async () => {
     await start();
     await kill(owner);
     const txId = await ops.create(owner);

@@ -48,7 +48,7 @@ describe("an alert about fenced writes", () => {
   });
 
   // protects [Signals] src/application/standing-alerts.ts
-  it("is raised once while they keep occurring, and resolved when they stop", async () => {
+  it("is raised once while fenced writes keep occurring", async () => {
     const { clock, events, look, repeat } = quietWatch();
     for (let minute = 0; minute < 20; minute++) {
       repeat(FENCED, 5);
@@ -75,7 +75,7 @@ describe("an alert about resubmissions", () => {
     expect(said(events)).toEqual([]);
   });
 
-  it("is raised if they are most of the node's sends, and resolved later", async () => {
+  it("is raised if resubmissions are most of the node's sends", async () => {
     const { clock, events, look, repeat } = quietWatch();
     repeat(submission(true), 10);
     repeat(submission(false), 50);
@@ -88,7 +88,7 @@ describe("an alert about resubmissions", () => {
 });
 
 describe("an alert about unread receipts", () => {
-  it("is raised if their number grows for five minutes, and resolved when it shrinks", async () => {
+  it("is raised if the number of unread receipts grows for five minutes", async () => {
     const { clock, events, look } = quietWatch();
     const minute = async (backlog: number): Promise<void> => {
       for (let n = 0; n < 6; n++) {
@@ -105,7 +105,7 @@ describe("an alert about unread receipts", () => {
 });
 
 describe("an alert about a lane", () => {
-  it("is resolved by a node that no longer owns the lane, while alerts about the node remain", () => {
+  it("is resolved by a node that no longer owns the lane", () => {
     const events: TelemetryEvent[] = [];
     const standing = new StandingAlerts({ emit: (event) => void events.push(event) });
     standing.raise({ severity: "WARNING", code: "LOW_BALANCE", message: "m", lane });
@@ -117,7 +117,7 @@ describe("an alert about a lane", () => {
     expect(said(events).slice(2)).toEqual([["LOW_BALANCE", "resolved"]]);
   });
 
-  it("stays one alert while the lane's lowest open transaction changes, and is resolved with its original transaction id", () => {
+  it("stays one alert while the lane's lowest open transaction changes", () => {
     const events: TelemetryEvent[] = [];
     const standing = new StandingAlerts({ emit: (event) => void events.push(event) });
     const old = { severity: "WARNING", code: "HEAD_OF_LINE_OLD", message: "m", lane } as const;
@@ -138,7 +138,7 @@ describe("the alerts of a node", () => {
   const ofCode = ({ events }: WorldNode, code: string): Said => said(events).filter(([name]) => name === code);
 
   // protects [Signals] src/application/standing-alerts.ts
-  it("report a chain without a responding endpoint as CRITICAL, once, until an endpoint responds", async () => {
+  it("report a chain without a responding endpoint once as CRITICAL", async () => {
     const node = await start();
     await world.clock.advance(1_000);
     const heal = node.faults.inject({ kind: "unavailable" });
@@ -157,7 +157,7 @@ describe("the alerts of a node", () => {
     expect(ofCode(node, "CHAIN_DOWN")).toHaveLength(2);
   });
 
-  it("report a chain without new blocks as ERROR, once, also in the attention list, until the next block", async () => {
+  it("report a chain without new blocks once as ERROR", async () => {
     const node = await start();
     await world.clock.advance(60_000);
     expect(ofCode(node, "CHAIN_STALLED")).toEqual([]);
@@ -188,7 +188,7 @@ describe("the alerts of a node", () => {
     expect(ofCode(node, "CHAIN_STALLED")).toEqual([["CHAIN_STALLED", "ERROR"]]);
   });
 
-  it("are resolved, for an old transaction or a deep queue, when the lane's transactions are mined", async () => {
+  it("about an old transaction are resolved when the lane's transactions are mined", async () => {
     const node = await start({ settings: { alertHeadAgeMs: 5_000, alertOldestAgeMs: 5_000, alertPendingDepth: 1 } });
     world.holdBlocks();
     await world.settle(Promise.all([1, 2].map(() => node.node.api.create(transfer()))));

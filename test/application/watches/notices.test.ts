@@ -39,9 +39,9 @@ async function losesNonce(entry: WorldNode): Promise<string> {
   return block.transactions[0]?.transaction.hash as string;
 }
 
-describe("a notice that another program used a signer's key", () => {
+describe("an operator notice about another program's use of a signer's key", () => {
   // protects [Everything at once] src/domain/ledger/apply.ts, src/domain/cluster/notices.ts, src/domain/troubles/find.ts
-  it("is shown for hours on every node until it is acknowledged, and again after the next such use", async () => {
+  it("is shown on every node until it is acknowledged", async () => {
     const entry = await start();
     await world.settle(entry.node.api.create(transfer()));
     await world.allSettled(1);
@@ -64,7 +64,7 @@ describe("a notice that another program used a signer's key", () => {
     expect(await notices(entry)).toHaveLength(2);
   });
 
-  it("is created even if no transaction of ours lost its nonce", async () => {
+  it("is created even if no transaction of ours lost a nonce", async () => {
     const entry = await start();
     await world.settle(entry.node.api.create(transfer()));
     await world.allSettled(1);
@@ -74,7 +74,7 @@ describe("a notice that another program used a signer's key", () => {
     expect(await notices(entry)).toMatchObject([{ times: 2, evidence: [{ nonce: 1, through: 2, txHash: null }] }]);
   });
 
-  it("is acknowledged once per idempotency key, with a reason and the current number of uses", async () => {
+  it("is acknowledged once per idempotency key", async () => {
     const entry = await start();
     await world.settle(entry.node.api.create(transfer()));
     await world.allSettled(1);
@@ -101,7 +101,7 @@ describe("a notice that another program used a signer's key", () => {
   });
 
   // protects [Everything at once] src/application/operations/notices.ts, src/application/queries/sights.ts
-  it("is visible to an API key limited to its signer, and to no other limited key", async () => {
+  it("is hidden from API keys of other signers", async () => {
     const entry = await start();
     await world.settle(entry.node.api.create(transfer()));
     await world.allSettled(1);
@@ -123,8 +123,8 @@ describe("a notice that another program used a signer's key", () => {
   });
 });
 
-describe("a notice of a node that vanished without draining", () => {
-  it("is shown until the node is back, with one alert, and never for a drained node", async () => {
+describe("an operator notice about a vanished node", () => {
+  it("is shown until the node is back", async () => {
     const entry = await start();
     const [lost, drained] = [await world.startNode(), await world.startNode()];
     await world.clock.advance(5_000);
@@ -147,7 +147,7 @@ describe("a notice of a node that vanished without draining", () => {
     expect(await red(entry, "NODE_VANISHED")).toEqual([]);
   });
 
-  it("is closed for all users once one person acknowledges it", async () => {
+  it("is closed for all users after one acknowledgement", async () => {
     const entry = await start();
     const lost = await world.startNode();
     await world.clock.advance(5_000);

@@ -39,7 +39,7 @@ function noncesOf(outcome: WriteOutcome | null): readonly number[] {
 }
 
 describe("queued allocations of one lane", () => {
-  it("are merged into one in order, while other lanes and other kinds of writes keep their places", () => {
+  it("are merged into one allocation in order", () => {
     const entries = [
       allocation(1, "a", "b"),
       moves(1, "m"),
@@ -57,7 +57,7 @@ describe("queued allocations of one lane", () => {
     expect(mergeAllocations([only])[0]).toBe(only);
   });
 
-  it("use the highest nonce floor (lowest permitted nonce) among them", () => {
+  it("use the highest of their minimum nonces", () => {
     const floorOf = (...floors: readonly (number | null)[]) => {
       const [merged] = mergeAllocations(floors.map((floor) => entry(floored(1, floor, "x"))));
       return merged?.write.kind === "allocate" ? merged.write.floor : undefined;
@@ -84,7 +84,7 @@ describe("queued allocations of one lane", () => {
   });
 });
 
-describe("a write that must be split after a failure", () => {
+describe("a write to be split after a failure", () => {
   it("becomes one write per item, for the same lane", () => {
     const whole = entry(moves(3, "a", "b"));
     const pieces = splitEntry(whole);
@@ -92,14 +92,14 @@ describe("a write that must be split after a failure", () => {
     expect(pieces.every(({ write, weight }) => write.fence === whole.write.fence && weight === 1)).toBe(true);
   });
 
-  it("stays whole if it has only one item, or is of a kind that cannot be split", () => {
+  it("stays whole if it has only one item", () => {
     for (const write of [moves(1, "a"), { kind: "align", fence: fence(1), floor: 4 } as const]) {
       const whole = entry(write);
       expect(splitEntry(whole)).toEqual([whole]);
     }
   });
 
-  it("resolves after its last part, with the items in their original order", () => {
+  it("resolves after its last part", () => {
     const whole = entry(moves(1, "a", "b", "c"));
     const pieces = splitEntry(whole);
     pieces[2]?.resolve({ status: "applied", items: ["conflict"] });
@@ -109,7 +109,7 @@ describe("a write that must be split after a failure", () => {
     expect(whole.answer.outcome).toEqual({ status: "applied", items: ["applied", "applied", "conflict"] });
   });
 
-  it("can return both refused and created items, with the highest next nonce, if it is an allocation", () => {
+  it("can return refused and created items if it is an allocation", () => {
     const whole = entry(allocation(1, "a", "b", "c"));
     const [a, b, c] = splitEntry(whole);
     a?.resolve(allocated(5));
@@ -122,7 +122,7 @@ describe("a write that must be split after a failure", () => {
     });
   });
 
-  it("fails as a whole if it contains state transitions and one part fails", () => {
+  it("fails as a whole if one part with state changes fails", () => {
     const whole = entry(moves(1, "a", "b"));
     const [a, b] = splitEntry(whole);
     a?.resolve({ status: "applied", items: ["applied"] });
@@ -130,7 +130,7 @@ describe("a write that must be split after a failure", () => {
     expect(whole.answer).toEqual({ outcome: null, error: "poison" });
   });
 
-  it("is reported as fenced if its lane was lost before any nonce was allocated", () => {
+  it("is reported as fenced if the lane was lost before any nonce was allocated", () => {
     const whole = entry(allocation(1, "a", "b"));
     const [a, b] = splitEntry(whole);
     a?.reject(new Error("poison"));
@@ -138,7 +138,7 @@ describe("a write that must be split after a failure", () => {
     expect(whole.answer.outcome).toEqual({ status: "fenced" });
   });
 
-  it("has an unknown outcome if its lane was lost after a nonce was allocated", () => {
+  it("has an unknown outcome if the lane was lost after a nonce was allocated", () => {
     const whole = entry(allocation(1, "a", "b"));
     const [a, b] = splitEntry(whole);
     a?.resolve(allocated(5));
@@ -146,7 +146,7 @@ describe("a write that must be split after a failure", () => {
     expect(whole.answer).toMatchObject({ outcome: null, error: { name: "OutcomeUnknown" } });
   });
 
-  it("is reported as fenced if it contains state transitions and its lane was lost midway", () => {
+  it("with state changes is reported as fenced if the lane was lost midway", () => {
     const whole = entry(moves(1, "a", "b"));
     const [a, b] = splitEntry(whole);
     a?.resolve({ status: "applied", items: ["applied"] });
@@ -170,10 +170,7 @@ describe("the queue entry of a write", () => {
       1,
       false,
     ],
-  ])(
-    "has the write's estimated number of rows, and whether it completes a transaction: %s",
-    (_, write, weight, completes) => {
-      expect(entry(write)).toMatchObject({ weight, completes });
-    },
-  );
+  ])("has the write's estimated number of rows: %s", (_, write, weight, completes) => {
+    expect(entry(write)).toMatchObject({ weight, completes });
+  });
 });

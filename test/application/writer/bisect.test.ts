@@ -83,13 +83,13 @@ function createdIds(write: LaneWrite, result: Result | undefined): readonly stri
 
 describe("a write that the database refuses", () => {
   // protects [Reads] src/domain/ledger/kept.ts, src/application/writer/committer.ts
-  it("does not stop other writes of its batch, which update their lanes in order before callers get results", async () => {
+  it("does not stop the other writes of the batch", async () => {
     const { notified } = await writeAll([moves(1, "a", "bad", "c"), moves(2, "d"), moves(1, "e")], new Set(["bad"]));
     expect(notified).toEqual(["lane: a", "lane: c", "lane: d", "lane: e", "writer: d", "writer: e"]);
   });
 
   // protects [Attacks] src/application/stages/1-create/create.ts, src/application/writer/committer.ts
-  it("fails only the refused item of an allocation, and the other items are created", async () => {
+  it("fails only the refused item of an allocation", async () => {
     const write = allocation(1, "a", "bad", "c");
     const { results, committed, logged } = await writeAll([write, moves(2, "d")], new Set(["bad"]));
     expect(committed.toSorted()).toEqual(["a", "c", "d"]);
@@ -104,7 +104,7 @@ describe("a write that the database refuses", () => {
   });
 
   // protects [Many lanes] src/application/writer/batch.ts
-  it("has an unknown outcome if it is an allocation that was partly committed and then fenced", async () => {
+  it("has an unknown outcome if an allocation was partly committed and then fenced", async () => {
     const waits = { result: "awaiting", rule: "signer.requireApproval", createdAt: new Date(0) } as const;
     const answer = (write: LaneWrite): WriteOutcome =>
       idsOf(write).includes("a") ? { status: "allocated", items: [waits], cursor: 0 } : { status: "fenced" };
@@ -112,7 +112,7 @@ describe("a write that the database refuses", () => {
     expect(results[0]).toMatchObject({ error: { name: "OutcomeUnknown" } });
   });
 
-  it("fails only itself, not other writes, if it contains state transitions", async () => {
+  it("does not fail other writes if it contains state changes", async () => {
     const { results, committed } = await writeAll([moves(1, "a", "bad"), moves(2, "b")], new Set(["bad"]));
     expect(results[0]).toMatchObject({ error: { name: "BatchRefused" } });
     expect(results[1]).toMatchObject({ outcome: { status: "applied" } });
@@ -131,7 +131,7 @@ describe("a write that the database refuses", () => {
     ["moves", moves(1, "unread"), ["b"]],
   ] as const)(
     // protects [Many lanes] src/application/writer/committer.ts, src/adapters/postgres/session/errors.ts
-    "fails alone, with NotLoaded, if the ledger was not loaded for %s",
+    "fails alone with NotLoaded if the ledger was not loaded for %s",
     async (_, write, expected) => {
       const lacks = (ids: readonly string[]) => {
         if (ids.includes("unread")) throw new NotLoaded("transaction unread");
@@ -143,7 +143,7 @@ describe("a write that the database refuses", () => {
     },
   );
 
-  it("leaves all other writes of its batch committed once and in order, wherever it is in the batch", async () => {
+  it("leaves all other writes of the batch committed once and in order", async () => {
     const batches = fc.array(
       fc.record({
         lane: fc.integer({ min: 1, max: 4 }),
@@ -184,7 +184,7 @@ describe("a write that the database refuses", () => {
   });
 });
 
-describe("a database that becomes unavailable while a refused batch is split", () => {
+describe("a database outage while a refused batch is split", () => {
   const leaveAfterFirst = (ids: readonly string[], committed: readonly string[]): void => {
     if (committed.length > 0 && !ids.includes("a")) throw new StoreUnavailable("away");
   };

@@ -92,7 +92,7 @@ describe("creates in the committer", () => {
   });
 });
 
-describe("the committer, while incoming requests wait to be read", () => {
+describe("the committer, while requests wait to be read", () => {
   // protects [Short of time] src/application/writer/turn.ts, src/application/writer/committer.ts
   it("delays state transitions until no request waits", async () => {
     let waiting = 100;
@@ -105,7 +105,7 @@ describe("the committer, while incoming requests wait to be read", () => {
     expect(store.call(0).writes.map(idsOf)).toEqual([["a"]]);
   });
 
-  it("stops delaying state transitions once a handover or reload waits for an idle lane", async () => {
+  it("does not delay state transitions if a handover waits for an idle lane", async () => {
     const { committer, store, clock } = bench({}, () => true);
     store.reply = (writes) => writes.map(outcomeOf);
     void committer.write(moves(1, "a"));
@@ -142,7 +142,7 @@ describe("the committer, while incoming requests wait to be read", () => {
 const AT_ONCE = 30;
 
 describe("a commit of queued writes", () => {
-  it("starts at the end of the event-loop turn if none is in flight, with all writes of that turn", async () => {
+  it("contains all writes of the event-loop turn if no other commit is in flight", async () => {
     const { committer, store, clock } = bench();
     void committer.write(moves(1, "a"));
     void committer.write(moves(2, "b"));
@@ -152,7 +152,7 @@ describe("a commit of queued writes", () => {
     expect(committer.depth).toBe(0);
   });
 
-  it("starts beside another commit when the oldest write is old enough, with all writes queued meanwhile", async () => {
+  it("starts beside another commit once the oldest queued write is old enough", async () => {
     const { committer, store, clock } = bench();
     void committer.write(moves(1, "a"));
     await clock.advance(0);
@@ -166,7 +166,7 @@ describe("a commit of queued writes", () => {
   });
 
   // protects [Many lanes] src/application/writer/committer.ts
-  it("is paced while small writes keep arriving, so that several are committed together", async () => {
+  it("is delayed to collect several writes while small writes keep arriving", async () => {
     const { committer, store, clock } = bench({ batchSize: 1_000, shards: 1_024 });
     const during = async (milliseconds: number): Promise<void> => {
       for (let ms = 0; ms < milliseconds; ms++) {
@@ -211,7 +211,7 @@ describe("a commit of queued writes", () => {
     expect(store.calls.length).toBe(AT_ONCE + 1);
   });
 
-  it("starts within the event-loop turn if the queued creates justify a transaction of their own", async () => {
+  it("starts within the event-loop turn if enough creates are queued", async () => {
     const { committer, store, clock } = bench({ batchSize: 1_000 });
     void committer.write(allocation(1, ...names(WORTH_A_COMMIT)));
     expect(store.calls.length).toBe(1);
@@ -223,7 +223,7 @@ describe("a commit of queued writes", () => {
     expect(store.call(1).writes.length).toBe(2);
   });
 
-  it("waits for the end of the event-loop turn if there are only a few creates or only state transitions", async () => {
+  it("waits for the end of the event-loop turn if only a few creates are queued", async () => {
     const { committer, store, clock } = bench({ batchSize: 1_000 });
     void committer.write(allocation(1, ...names(WORTH_A_COMMIT - 1)));
     void committer.write(moves(2, ...names(WORTH_A_COMMIT)));
@@ -241,7 +241,7 @@ describe("a commit of queued writes", () => {
     expect(store.calls.length).toBe(1);
   });
 
-  it("starts when the previous one has finished, whatever the age of its writes", async () => {
+  it("starts as soon as the previous commit has finished", async () => {
     const { committer, store, clock } = bench();
     void committer.write(moves(1, "a"));
     await clock.advance(5);
@@ -251,7 +251,7 @@ describe("a commit of queued writes", () => {
     expect(store.call(1).writes.map(idsOf)).toEqual([["b"]]);
   });
 
-  it("waits only until the end of the event-loop turn if a few creates are left", async () => {
+  it("waits for the end of the event-loop turn if the previous commit left a few creates", async () => {
     const { committer, store, clock } = bench({ batchSize: 1_000 });
     void committer.write(moves(1, "a"));
     await clock.advance(0);
@@ -275,7 +275,7 @@ describe("a commit of queued writes", () => {
     expect(callsWhenDone).toEqual([2]);
   });
 
-  it("has no more writes than fit into one transaction, and an oversized write is committed alone", async () => {
+  it("contains no more writes than fit into one transaction", async () => {
     const { committer, store, clock } = bench({ batchSize: 3 });
     void committer.write(moves(1, "a"));
     void committer.write(moves(2, "b", "c", "d", "e"));
@@ -299,7 +299,7 @@ describe("a commit of queued writes", () => {
 });
 
 describe("database transactions in flight", () => {
-  it("are at most two, and no lane is in both", async () => {
+  it("are at most two", async () => {
     const { committer, store, clock } = bench({ batchSize: 1 });
     for (const id of ["a", "b"]) void committer.write(moves(1, id));
     for (const id of ["c", "d"]) void committer.write(moves(2, id));
@@ -312,7 +312,7 @@ describe("database transactions in flight", () => {
     expect(store.mostInFlight).toBe(2);
   });
 
-  it("include at most one with completions, and other writes overtake the completions that wait", async () => {
+  it("include at most one transaction with completions", async () => {
     const { committer, store, clock } = bench({ batchSize: 1 });
     void committer.write(completion(1, "a"));
     void committer.write(completion(2, "b"));
@@ -327,7 +327,7 @@ describe("database transactions in flight", () => {
     expect(store.call(2).writes.map(idsOf)).toEqual([["b"]]);
   });
 
-  it("count a refused intake row as a completion, but not an intake row that repeats a known request", async () => {
+  it("with a refused intake row count as transactions with completions", async () => {
     const { committer, store, clock } = bench({ batchSize: 1 });
     const refused = { intakeId: 1, result: "refused", event: "refuse", reason: "no" } as const;
     void committer.write(completion(1, "a"));
@@ -442,7 +442,7 @@ describe("a commit that finds the database busy", () => {
   });
 
   // protects [Short of time] src/application/writer/committer.ts
-  it("lets no create overtake a write that must keep its order, or another create", async () => {
+  it("lets no create overtake another create", async () => {
     const { committer, store, clock } = bench();
     void committer.write({ kind: "suspend", fence: fence(1), suspended: true });
     void committer.write(moves(1, "m"));
@@ -483,7 +483,7 @@ describe("a batch whose commit fails", () => {
   it.each([
     ["unavailable", new StoreUnavailable("away")],
     ["unknown", new OutcomeUnknown("who knows")],
-  ])("(%s) fails its writes, and the writes planned on top of them, with the same error", async (_, error) => {
+  ])("(%s) fails its writes with the error of the commit", async (_, error) => {
     const { committer, store, clock, telemetry } = bench();
     const first = watch(committer.write(moves(1, "a")));
     await clock.advance(5);
@@ -502,7 +502,7 @@ describe("a batch whose commit fails", () => {
     expect(committer.depth).toBe(0);
   });
 
-  it("reports each write as given up if nothing was committed, but not if the outcome is unknown", async () => {
+  it("reports each write as given up if nothing was committed", async () => {
     const { committer, store, clock, givenUp } = bench();
     for (const write of [moves(1, "a"), moves(2, "b")]) void committer.write(write).catch(() => undefined);
     await clock.advance(5);

@@ -42,7 +42,7 @@ describe("a database transaction of the writer", () => {
     expect(left.flatMap(({ write }) => idsOf(write))).toEqual(["n"]);
   });
 
-  it("excludes lanes that another open transaction writes, and contains no completions while another one contains some", () => {
+  it("excludes lanes that another open transaction writes", () => {
     const queue = [moves(1, "a"), allocation(1, "b"), completion(2, "c"), moves(2, "d"), allocation(2, "e")].map(entry);
     const { taken } = new Turns(100).next(queue, { ...FREE, busyShards: new Set([1]), completing: true });
     expect(taken.flatMap(({ write }) => idsOf(write))).toEqual(["e"]);
@@ -53,7 +53,7 @@ describe("creates in the writer's queue", () => {
   const many = ids("c", 8).map((id, at) => allocation(at + 1, id));
 
   // protects [Short of time] src/application/writer/turn.ts, src/application/writer/committer.ts
-  it("get a database transaction of their own if they are of many lanes, beside one with state transitions", () => {
+  it("get a database transaction of their own if they belong to many lanes", () => {
     const turns = new Turns(100);
     const queue = [moves(1, "m"), ...many, moves(9, "n")].map(entry);
     const first = turns.next(queue, FREE);
@@ -103,14 +103,14 @@ describe("creates in the writer's queue", () => {
   });
 
   // protects [Short of time] src/application/writer/turn.ts
-  it("do not wait for an overtaken completion that itself waits for another database transaction", () => {
+  it("do not wait for an overtaken completion that must wait for another transaction", () => {
     const queue = [late(completion(1, "m")), ...[...many, allocation(9, "c8")].map(entry)];
     const { taken } = new Turns(100).next(queue, { ...FREE, completing: true });
     expect(taken.flatMap(({ write }) => idsOf(write))).toEqual(ids("c", 9));
   });
 
   // protects [Short of time] src/application/writer/turn.ts
-  it("wait for a state transition that they overtook three times, even if the queue is full of creates", () => {
+  it("wait for a state transition that they overtook three times", () => {
     const turns = new Turns(20);
     const creates = ids("p", 40).map((id) => entry(allocation(1, id)));
     const first = late(moves(1, "m0"));
@@ -120,7 +120,7 @@ describe("creates in the writer's queue", () => {
   });
 
   // protects [Short of time] src/application/writer/turn.ts, src/application/writer/committer.ts
-  it("do not wait for transitions that were not overtaken, however many and old they are", () => {
+  it("do not wait for state transitions that were not overtaken", () => {
     const turns = new Turns(20);
     const line = ids("m", 100).map((id, at) => moves(at + 1, id));
     const first = turns.next([...line, ...many].map(entry), { ...FREE, nowMs: 10_000 });
@@ -134,7 +134,7 @@ describe("creates in the writer's queue", () => {
     expect(left.flatMap(({ write }) => idsOf(write))).toEqual(["m"]);
   });
 
-  it("overtake state transitions, but no suspension, and no suspension overtakes them", () => {
+  it("overtake state transitions, but no suspension", () => {
     const queue = [moves(1, "m"), suspension(2), ...many, allocation(9, "c8"), suspension(3)].map(entry);
     const first = new Turns(100).next(queue, FREE);
     expect(
@@ -148,7 +148,7 @@ describe("creates in the writer's queue", () => {
 });
 
 describe("the writer, with a queue full of creates,", () => {
-  it("commits the creates first, and reserves an eighth of its capacity for state transitions of their lane", () => {
+  it("commits the creates before the state transitions", () => {
     const turns = new Turns(60);
     let queue: readonly Entry[] = ids("m", 100).map((id) => entry(moves(1, id)));
     let moved = 0;
@@ -170,7 +170,7 @@ describe("the writer, with a queue full of creates,", () => {
     expect(read(second.taken).filter((kind) => kind.startsWith("transition")).length).toBe(15);
   });
 
-  it("makes a large transition wait, and deducts its excess from later shares of the transitions", () => {
+  it("makes a large state transition wait", () => {
     const turns = new Turns(12);
     const press = (left: readonly Entry[]) => turns.next([...left, entry(allocation(1, ...ids("a", 16)))], FREE);
     const taken: number[] = [];
@@ -185,7 +185,7 @@ describe("the writer, with a queue full of creates,", () => {
     expect(taken).toEqual([0, 1, 0, 0, 1, 0, 0, 0]);
   });
 
-  it("keeps the share that is reserved for transitions while a commit of the lane is in flight", () => {
+  it("keeps the share reserved for state transitions while a commit is in flight", () => {
     const turns = new Turns(10);
     const first = turns.next([entry(moves(1, "m")), entry(allocation(1, ...ids("a", 12)))], FREE);
     expect(read(first.left)).toEqual(["transition 1"]);
@@ -201,7 +201,7 @@ describe("the writer, with a queue full of creates,", () => {
     expect(new Turns(10).next(queue, FREE).left).toEqual([]);
   });
 
-  it("does not delay a suspension, and lets no write overtake it", () => {
+  it("does not delay a suspension", () => {
     const queue = [moves(1, "m"), suspension(1), allocation(1, ...ids("a", 12))].map(entry);
     expect(read(new Turns(10).next(queue, FREE).taken)).toEqual(["transition 1", "suspend 1", "allocate 12"]);
     const held = new Turns(2).next([moves(1, "m", "n", "o"), suspension(1), allocation(1, "a")].map(entry), FREE);
@@ -210,11 +210,11 @@ describe("the writer, with a queue full of creates,", () => {
   });
 });
 
-describe("the writer, while incoming requests wait to be read", () => {
+describe("the writer, while requests wait to be read", () => {
   const CROWDED = { ...FREE, callersWait: true };
 
   // protects [Short of time] src/application/writer/turn.ts, src/application/writer/committer.ts
-  it("prefers creates however few are queued, even behind transitions of their lane", () => {
+  it("prefers creates, however few are queued", () => {
     const turns = new Turns(200);
     const first = turns.next([moves(1, ...ids("m", 64)), allocation(1, ...ids("a", 64))].map(entry), CROWDED);
     expect(read(first.taken)).toEqual(["allocate 64"]);
@@ -236,13 +236,13 @@ describe("the writer, while incoming requests wait to be read", () => {
     expect(read(turns.next(queue, { ...CROWDED, nowMs: 1_000 }).taken)).toEqual(["transition 1", "transition 1"]);
   });
 
-  it("does not delay a transition if a handover waits for its lane to be idle", () => {
+  it("does not delay a state transition if a handover waits for an idle lane", () => {
     const queue = [entry(moves(1, "m")), entry(moves(2, "n"))];
     const isHurried = (shard: number) => shard === queue[0]?.shard;
     expect(read(new Turns(200).next(queue, { ...CROWDED, isHurried }).taken)).toEqual(["transition 1"]);
   });
 
-  it("delays neither a suspension nor the transitions before it", () => {
+  it("does not delay a suspension", () => {
     const queue = [moves(1, "m"), suspension(1)].map(entry);
     expect(read(new Turns(200).next(queue, CROWDED).taken)).toEqual(["transition 1", "suspend 1"]);
   });
@@ -265,7 +265,7 @@ describe("the writer's queue", () => {
     { minLength: 1, maxLength: 60 },
   );
 
-  it("is drained completely: each round commits something, in order except for creates that overtake transitions", () => {
+  it("is drained completely", () => {
     fc.assert(
       fc.property(script, fc.integer({ min: 1, max: 8 }), (steps, batchSize) => {
         const turns = new Turns(batchSize);

@@ -50,7 +50,7 @@ function endings(store: ScriptedStore): readonly number[] {
 }
 
 describe("the write of an accepted broadcast", () => {
-  it("waits for other writes, and is committed alone after a time limit", async () => {
+  it("is committed alone after a time limit if no other write arrives", async () => {
     const { clock, store, committer } = bench();
     const written = committer.write(answer(1, answered("a")));
     await clock.advance(ANSWERS_WAIT_MS - 1);
@@ -61,7 +61,7 @@ describe("the write of an accepted broadcast", () => {
   });
 
   // protects [Many lanes] src/application/writer/waiting-room.ts
-  it("is committed together with the next write of its lane, and before it", async () => {
+  it("is committed together with the next write of the lane", async () => {
     const { clock, store, committer } = bench();
     void committer.write(answer(1, answered("a")));
     void committer.write(answer(2, answered("b")));
@@ -71,7 +71,7 @@ describe("the write of an accepted broadcast", () => {
     expect(store.calls.map(({ writes }) => writes.map(idsOf))).toEqual([[["a"], ["c"]]]);
   });
 
-  it("does not wait longer if a write that ends reorg monitoring already waits", async () => {
+  it("does not wait longer because another write already waits", async () => {
     const { clock, store, committer } = bench();
     void committer.write(ending(2, 7));
     await clock.advance(1);
@@ -88,7 +88,7 @@ describe("the write of an accepted broadcast", () => {
     expect(store.calls.map(({ writes }) => writes.map(idsOf))).toEqual([[["b"]]]);
   });
 
-  it("does not wait if it contains a hash from a chain node that signs, because that hash is stored nowhere else", async () => {
+  it("does not wait if the broadcast's hash is stored nowhere else", async () => {
     const { clock, store, committer } = bench();
     const identified = { ordinal: 1, txHash: `0x${"1".repeat(64)}` } as const;
     void committer.write(answer(1, answered("a", { identified: identified as never })));
@@ -97,7 +97,7 @@ describe("the write of an accepted broadcast", () => {
     expect(store.calls.flatMap(({ writes }) => writes.map(idsOf))).toEqual([["a"], ["b", "c"]]);
   });
 
-  it("fails together with the earlier write of its lane on which it was planned", async () => {
+  it("fails if the earlier write of the lane fails", async () => {
     const { clock, store, committer } = bench();
     store.reply = () => {
       throw new BatchRefused("no");
@@ -114,7 +114,7 @@ describe("the write of an accepted broadcast", () => {
 });
 
 describe("the write of a found receipt", () => {
-  it("waits for the completion, and both are committed in order with an earlier accepted broadcast", async () => {
+  it("waits for the completion", async () => {
     const { clock, store, committer } = bench();
     void committer.write(answer(1, answered("a")));
     await clock.advance(ANSWERS_WAIT_MS - 1);
@@ -131,7 +131,7 @@ describe("the write of a found receipt", () => {
     expect(clock.armedTimers, "no timer is left behind").toBe(0);
   });
 
-  it("is committed after a time limit without the completion, together with later accepted broadcasts", async () => {
+  it("is committed without the completion after a time limit", async () => {
     const { clock, store, committer } = bench();
     const written = committer.write(answer(1, mined("a")));
     await clock.advance(RECEIPTS_WAIT_MS - 1);
@@ -149,7 +149,7 @@ describe("the write of a found receipt", () => {
     expect(store.calls.flatMap(({ writes }) => writes.map(idsOf))).toEqual([["a"], ["b"]]);
   });
 
-  it("fails together with the earlier write of its lane on which it was planned", async () => {
+  it("fails if the earlier write of the lane fails", async () => {
     const { clock, store, committer } = bench();
     store.reply = () => {
       throw new StoreUnavailable("away");
@@ -162,9 +162,9 @@ describe("the write of a found receipt", () => {
   });
 });
 
-describe("the write that ends the monitoring of blocks for reorgs", () => {
+describe("the write that ends reorg monitoring", () => {
   // protects [Many lanes] src/application/writer/waiting-room.ts
-  it("is made once for all blocks requested meanwhile, and resolves every caller", async () => {
+  it("is made once for all blocks that were requested meanwhile", async () => {
     const { clock, store, committer } = bench();
     const first = committer.write(ending(1, 7));
     await clock.advance(ENDINGS_WAIT_MS - 1);
@@ -183,7 +183,7 @@ describe("the write that ends the monitoring of blocks for reorgs", () => {
     expect(endings(store)).toEqual([9]);
   });
 
-  it("is not made earlier because of other writes of its lane", async () => {
+  it("is not made earlier because of other writes of the lane", async () => {
     const { clock, store, committer } = bench();
     void committer.write(ending(1, 7));
     void committer.write(moves(1, "a"));
@@ -192,7 +192,7 @@ describe("the write that ends the monitoring of blocks for reorgs", () => {
   });
 
   // protects [Reads] src/adapters/postgres/commit/commit.ts, src/application/writer/waiting-room.ts, src/application/stages/6-finality/finality.ts
-  it("is made in parts with other writes in between, and resolves after the last part", async () => {
+  it("is made in parts with other writes in between", async () => {
     const { clock, store, committer } = bench();
     store.reply = null;
     const statuses: unknown[] = [];
@@ -214,7 +214,7 @@ describe("the write that ends the monitoring of blocks for reorgs", () => {
   });
 
   // protects [Reads] src/adapters/postgres/commit/commit.ts, src/application/writer/waiting-room.ts, src/application/stages/6-finality/finality.ts
-  it("is made lane by lane, and a lane keeps its place in the order if its request is repeated", async () => {
+  it("is made lane by lane", async () => {
     const { clock, store, committer } = bench();
     for (const n of [1, 2, 3]) void committer.write(ending(n, n));
     await clock.advance(ENDINGS_WAIT_MS);

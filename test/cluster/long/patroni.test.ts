@@ -26,7 +26,7 @@ const it = base.extend<{ readonly cluster: PatroniCluster; readonly database: Da
   },
 });
 
-it("Patroni replaces a dead leader, and the node continues by itself without losing an acknowledged create", async ({
+it("a node loses no acknowledged create when Patroni replaces a dead leader", async ({
   cluster,
   database,
   simulated,

@@ -71,7 +71,7 @@ export function approvalContract(context: LaneStoreContext): void {
     }));
 
   // protects [Attacks] src/domain/ledger/allocate.ts, src/domain/policy/policy.ts
-  it("a transaction above the approval limit waits without a nonce, and the other transactions get consecutive nonces", () =>
+  it("a transaction above the approval limit waits without a nonce", () =>
     above100(async (store, fence) => {
       const [low, high, next] = [100n, 101n, 1n].map((value) => moving(fence.lane, value, `r${value}`, "maker"));
       const intents = [low, high, next].flatMap((each) => each ?? []);
@@ -100,7 +100,7 @@ export function approvalContract(context: LaneStoreContext): void {
     }));
 
   // protects [Attacks] src/adapters/postgres/statements/intake.ts, src/adapters/postgres/commit/load.ts
-  it("a repeated request returns the waiting transaction, and is reported as reuse if its payload differs", () =>
+  it("a repeated request returns the transaction that awaits approval", () =>
     above100(async (store, fence) => {
       const first = moving(fence.lane, 500n, "again");
       const results = await allocate(store, fence, [first, moving(fence.lane, 500n, "again")]);
@@ -124,7 +124,7 @@ export function approvalContract(context: LaneStoreContext): void {
     }));
 
   // protects [Attacks] src/adapters/postgres/statements/intake.ts, src/adapters/postgres/commit/load.ts
-  it("a transaction that awaits approval owns its request id, even if an API key without a policy repeats it", async () => {
+  it("a transaction that awaits approval owns its request id", async () => {
     const lane = aLane();
     const keys = { maker: { requireApproval: { aboveValue: "100" } } };
     const store = await context.subject.connect(policiesOf({ keys }));
@@ -194,31 +194,29 @@ export function approvalContract(context: LaneStoreContext): void {
   it.each([
     ["reject", "REJECTED"],
     ["callOff", "CANCELLED"],
-  ] as const)(
-    "a transaction that awaits approval ends by %s only once, without a nonce, and with one completion",
-    (event, subState) =>
-      above100(async (store, fence) => {
-        const intent = moving(fence.lane, 500n, "no", "maker");
-        await allocate(store, fence, [intent]);
-        const { intakeId } = await waitingOf(store, intent.txId);
-        const { lastSeq } = await store.feed(0, 1);
-        await decide(store, fence, intakeId, event, "approve", event);
-        const ended = { state: "FAILED_FINAL", subState, nonce: null };
-        expect(await store.transaction(intent.txId)).toMatchObject({ ...ended, lastError: `because of ${event}` });
-        expect((await store.feed(lastSeq, 10)).items).toMatchObject([
-          { txId: intent.txId, requestId: "no", ...ended, settled: true },
-        ]);
-        expect((await store.history(intent.txId)).at(-1)).toMatchObject({
-          ...{ ordinal: 3, event, fromState: "CREATED", state: "FAILED_FINAL" },
-          decision: { actor: `operator:${event}` },
-        });
-        const [again] = await allocate(store, fence, [moving(fence.lane, 500n, "no")]);
-        expect(again).toMatchObject({ result: "duplicate", existing: { txId: intent.txId, state: "FAILED_FINAL" } });
-      }),
+  ] as const)("a transaction that awaits approval ends by %s only once", (event, subState) =>
+    above100(async (store, fence) => {
+      const intent = moving(fence.lane, 500n, "no", "maker");
+      await allocate(store, fence, [intent]);
+      const { intakeId } = await waitingOf(store, intent.txId);
+      const { lastSeq } = await store.feed(0, 1);
+      await decide(store, fence, intakeId, event, "approve", event);
+      const ended = { state: "FAILED_FINAL", subState, nonce: null };
+      expect(await store.transaction(intent.txId)).toMatchObject({ ...ended, lastError: `because of ${event}` });
+      expect((await store.feed(lastSeq, 10)).items).toMatchObject([
+        { txId: intent.txId, requestId: "no", ...ended, settled: true },
+      ]);
+      expect((await store.history(intent.txId)).at(-1)).toMatchObject({
+        ...{ ordinal: 3, event, fromState: "CREATED", state: "FAILED_FINAL" },
+        decision: { actor: `operator:${event}` },
+      });
+      const [again] = await allocate(store, fence, [moving(fence.lane, 500n, "no")]);
+      expect(again).toMatchObject({ result: "duplicate", existing: { txId: intent.txId, state: "FAILED_FINAL" } });
+    }),
   );
 
   // protects [Attacks] src/domain/ledger/settle-intake.ts
-  it("an approval request expires by the database's clock and not before, and cannot be decided afterwards", () =>
+  it("an approval request expires by the database's clock", () =>
     above100(async (store, fence) => {
       const intents = [moving(fence.lane, 500n, "late"), moving(fence.lane, 600n)];
       await allocate(store, fence, intents);
@@ -249,7 +247,7 @@ export function approvalContract(context: LaneStoreContext): void {
     }));
 
   // protects [Attacks] src/domain/ledger/allocate.ts, src/domain/policy/policy.ts
-  it("an intent from the intake table can await approval too, and a repeat of its request is a duplicate", () =>
+  it("a transaction from the intake table can await approval", () =>
     above100(async (store, fence) => {
       const [first, repeat] = [moving(fence.lane, 500n, "in"), moving(fence.lane, 500n, "in")];
       await context.subject.intake(first, repeat);

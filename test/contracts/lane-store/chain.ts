@@ -103,7 +103,7 @@ export function chainContract(context: LaneStoreContext): void {
   });
 
   // protects [Reads] src/domain/ledger/apply.ts
-  it("a transaction stays watched for reorgs if the commit that ends the watch also reopens the transaction, in either order", async () => {
+  it("a transaction is still checked for reorgs if the commit that ends the checks reopens the transaction", async () => {
     const fence = await holdLane(context.store);
     const reorged = await confirm(context.store, fence, { blockNumber: 5 });
     const other = await confirm(context.store, fence, { blockNumber: 5 });
@@ -117,7 +117,7 @@ export function chainContract(context: LaneStoreContext): void {
     expect(await apply(context.store, fence, [step(other.intent.txId, AT.confirmed, "reorg")])).toEqual(["conflict"]);
   });
 
-  it("a transaction that is deep enough is no longer watched for reorgs if one commit both settles it and ends the watch", async () => {
+  it("a deep transaction is no longer checked for reorgs if the commit that settles it ends the checks", async () => {
     const fence = await holdLane(context.store);
     const [deep, shallow] = [
       await mine(context.store, fence, { blockNumber: 5 }),

@@ -131,7 +131,7 @@ export function externalContract(context: LaneStoreContext): void {
   });
 
   // protects [Keys of the node, other chains, comparison] src/domain/ledger/standing.ts
-  it("a realignment lowers a lane's next nonce that was set too high, but never to a nonce that may have been sent", async () => {
+  it("a realignment never lowers a lane's next nonce to a nonce that may have been sent", async () => {
     const fence = await holdLane(context.store);
     const realign = (floor: number) => commitOne(context.store, { kind: "realign", fence, floor });
     await allocate(context.store, fence, [anIntent(fence.lane), anIntent(fence.lane)]);

@@ -152,7 +152,7 @@ export function intakeContract(context: LaneStoreContext): void {
     expect(await commitOne(context.store, { kind: "settleIntake", fence, results })).toEqual({ status: "done" });
   });
 
-  it("a refused intent ends without a nonce, with a reason, both history entries, and one completion", async () => {
+  it("a refused transaction of the intake table ends without a nonce", async () => {
     const fence = await holdLane(context.store);
     const intent = anIntent(fence.lane, {
       requestId: "bad",

@@ -70,7 +70,7 @@ export function leftIntentsContract(context: LaneStoreContext): void {
   });
 
   // protects [Replicas that embed the library] src/domain/ledger/settle-intake.ts, src/adapters/postgres/statements/left-intent.ts
-  it("a declined intent leaves nothing but its reason, and its request id is free", async () => {
+  it("a declined intent does not occupy its request id", async () => {
     const fence = await holdLane(context.store);
     const intent = anIntent(fence.lane, { requestId: "free" });
     const { lastSeq } = await context.store.feed(0, 1);
@@ -86,7 +86,7 @@ export function leftIntentsContract(context: LaneStoreContext): void {
   });
 
   // protects [Replicas that embed the library] src/domain/ledger/settle-intake.ts
-  it("an intent that is refused after it was accepted becomes FAILED_FINAL, unless the refusal is for unanswered intents only", async () => {
+  it("an intent that is refused after its acceptance becomes FAILED_FINAL", async () => {
     const fence = await holdLane(context.store);
     const [fails, waits] = [anIntent(fence.lane), anIntent(fence.lane)];
     await context.subject.older.leave(fails, waits);

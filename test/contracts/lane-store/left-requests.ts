@@ -63,7 +63,7 @@ export function leftRequestsContract(context: LaneStoreContext): void {
   });
 
   // protects [Replicas that embed the library] src/application/cluster/pending-requests.ts, src/adapters/postgres/statements/left-request.ts
-  it("a request that its sender withdraws before it is begun leaves its creates accepted in the intake table, in order", async () => {
+  it("the creates of a request that its sender withdraws stay accepted in the intake table", async () => {
     const [lane, other] = [aLane(), aLane()];
     const asIntent = ({ gas: _, gasCost: __, ...intent }: ReturnType<typeof anIntent>) => intent;
     const intents = [

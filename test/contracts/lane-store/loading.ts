@@ -24,7 +24,7 @@ export function loadingContract(context: LaneStoreContext): void {
     return { lastSubmittedAt: record?.lastSubmittedAt, firstSentAt: record?.attempts[0]?.firstSentAt };
   };
 
-  it("a loaded transaction has its last error, and its highest attempt that an endpoint accepted", async () => {
+  it("a loaded transaction has its last error and its highest accepted attempt", async () => {
     const fence = await holdLane(context.store);
     const intent = anIntent(fence.lane);
     await allocate(context.store, fence, [intent]);
@@ -65,7 +65,7 @@ export function loadingContract(context: LaneStoreContext): void {
   });
 
   // protects [Attacks] src/application/lane/queue-shares.ts, src/application/stages/1-create/create.ts, src/adapters/postgres/stores/loads.ts
-  it("the store loads the open transactions of one API key on a lane, and whether they are mined", async () => {
+  it("the store loads the open transactions of one API key on a lane", async () => {
     const [fence, other] = [await holdLane(context.store), await holdLane(context.store)];
     const owned = (owner: string | null, lane = fence.lane) => ({ ...anIntent(lane), owner });
     const [queued, pending] = [owned("shop"), owned("shop")];
@@ -111,7 +111,7 @@ export function loadingContract(context: LaneStoreContext): void {
     expect(await context.store.loadLane(fence)).toBeNull();
   });
 
-  it("a loaded lane has its open transactions by nonce with every hash, the allocated count, and the blocks watched for reorgs", async () => {
+  it("a loaded lane contains its open transactions in the order of their nonces", async () => {
     const fence = await holdLane(context.store);
     const block = { blockNumber: 9, blockHash: uniqueHash() };
     await confirm(context.store, fence, block);
@@ -181,7 +181,7 @@ export function loadingContract(context: LaneStoreContext): void {
     expect(await context.store.loadRawTransactions([])).toEqual([]);
   });
 
-  it("settled transactions that are watched for reorgs are found by the block in which they were mined", async () => {
+  it("settled transactions that are checked for reorgs are found by the number of their block", async () => {
     const fence = await holdLane(context.store);
     const [a, b] = [uniqueHash(), uniqueHash()];
     const first = await confirm(context.store, fence, { blockNumber: 1, blockHash: a });

@@ -39,7 +39,7 @@ export function noticesContract(context: LaneStoreContext): void {
       ...more,
     });
 
-  it("a notice is written when a foreign transaction uses a nonce of ours, with its hash and our transaction's id", async () => {
+  it("an operator notice is written when another program uses the nonce of a stored transaction", async () => {
     const fence = await holdLane(context.store);
     const intent = anIntent(fence.lane);
     const foreign = anAttempt(2, FOREIGN);
@@ -62,7 +62,7 @@ export function noticesContract(context: LaneStoreContext): void {
   });
 
   // protects [Everything at once] src/domain/ledger/apply.ts, src/domain/cluster/notices.ts, src/domain/troubles/find.ts
-  it("a notice is written for unallocated nonces that the chain's count passed, whichever write raised the lane's next nonce", async () => {
+  it("an operator notice is written for unallocated nonces that were used on the chain", async () => {
     const { fence, notice } = await used();
     expect(notice).toMatchObject({ times: 1, evidence: [{ nonce: 5, through: 5, txHash: null, txId: null }] });
     const created = { kind: "allocate", fence, floor: 9, items: [{ intent: anIntent(fence.lane) }] } as const;
@@ -81,7 +81,7 @@ export function noticesContract(context: LaneStoreContext): void {
     ]);
   });
 
-  it("no notice is written for a lane's first nonce count, a count that is not higher, or a reconciliation after a restore", async () => {
+  it("no operator notice is written for the first transaction count of a lane", async () => {
     const fence = await holdLane(context.store);
     await align(fence, 5);
     await align(fence, 5);
@@ -102,7 +102,7 @@ export function noticesContract(context: LaneStoreContext): void {
     expect(await of(fence.lane)).toEqual(before);
   });
 
-  it("a notice of many nonces used by another program keeps limited evidence, but counts all of the nonces", async () => {
+  it("an operator notice of many nonces used by another program counts all of these nonces", async () => {
     const { fence } = await used();
     for (let floor = 7; floor < 7 + MOST_EVIDENCE + 5; floor++) await align(fence, floor);
     const [notice] = await of(fence.lane);
@@ -111,7 +111,7 @@ export function noticesContract(context: LaneStoreContext): void {
     expect(notice?.evidence[0]?.nonce).toBe(7 + MOST_EVIDENCE + 3);
   });
 
-  it("a notice is acknowledged once, with who, when and why; a nonce used by another program afterwards creates a new notice", async () => {
+  it("an operator notice is acknowledged only once", async () => {
     const { fence, notice } = await used();
     const done = await ack(notice.noticeId);
     const acknowledged = { by: "operator:ada", at: expect.any(Date), why: "our own wallet" };
@@ -138,7 +138,7 @@ export function noticesContract(context: LaneStoreContext): void {
     expect(await ack(notice.noticeId, { times: 2 })).toMatchObject({ verdict: "acknowledge" });
   });
 
-  it("a repeated acknowledgement with the same idempotency key has no effect, and a different one with that key is refused", async () => {
+  it("a repeated acknowledgement with the same idempotency key has no effect", async () => {
     const { notice } = await used();
     const actionKey = { key: "k", fingerprint: `0x${"ab".repeat(32)}` } as const;
     expect(await ack(notice.noticeId, { actionKey })).toMatchObject({ verdict: "acknowledge" });
@@ -176,7 +176,7 @@ export function noticesContract(context: LaneStoreContext): void {
     expect(await of(fence.lane)).toMatchObject([{ acknowledged: null, evidence: [{ nonce: 6 }] }]);
   });
 
-  it("a notice of a vanished node is written once, however many nodes declare it dead, until the node is back", async () => {
+  it("an operator notice of a vanished node is written once, however many nodes declare that node dead", async () => {
     const instance = anInstance();
     await context.store.registerInstance(instance);
     const declared = await Promise.all(

@@ -43,7 +43,7 @@ export function policiesContract(context: LaneStoreContext): void {
     anIntent(fence.lane, { payload: { value }, gasCost });
   const useOf = async (store: Store, { lane }: Fence) => (await store.policyUse(lane, {})).signer;
 
-  it("an allocation that a signer's policy forbids is refused, and the others of the batch get consecutive nonces", () =>
+  it("an allocation that a signer's policy forbids is refused without a nonce gap", () =>
     limited({ to: [`0x${"b".repeat(40)}`] }, async (store, fence) => {
       const elsewhere = anIntent(fence.lane, { payload: { to: `0x${"c".repeat(40)}` } });
       const results = await allocate(store, fence, [anIntent(fence.lane), elsewhere, anIntent(fence.lane)], 4);
@@ -108,7 +108,7 @@ export function policiesContract(context: LaneStoreContext): void {
       expect((await store.transaction(intent.txId))?.state).toBe("ALLOCATED");
     }));
 
-  it("policy usage is corrected to the real cost at finality, and back to the maximum if a reorg revokes finality", () =>
+  it("policy usage is corrected to the real cost at finality", () =>
     limited({ maxCost: { perDay: `${10n ** 18n}` } }, async (store, fence) => {
       const intent = spending(fence, 5n, 21_000n * 30n * GWEI);
       const worst = 5n + 21_000n * 30n * GWEI;
@@ -221,7 +221,7 @@ export function policiesContract(context: LaneStoreContext): void {
   });
 
   // protects [Reservations] src/domain/policy/policy.ts, src/adapters/postgres/commit/commands.ts, src/application/detours/reprice.ts, src/application/detours/change-payload.ts
-  it("a placeholder counts as usage of the API key that reserved the nonce, even above that key's limit", async () => {
+  it("a placeholder counts as usage of the API key that reserved the nonce", async () => {
     const store = await context.subject.connect(policiesOf({ keys: { "*": { maxCost: { perDay: "100" } } } }));
     const fence = await holdLane(store, aLane(79));
     const create = (gasCost: bigint) => {

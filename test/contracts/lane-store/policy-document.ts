@@ -30,7 +30,7 @@ export function policyDocumentContract(context: LaneStoreContext): void {
   /** A document with a field that only a newer release could read. */
   const ofTomorrow = { document: { signers: {}, moods: ["good"] }, hash: "0x01" } as const;
 
-  it("a change of the policy document is stored with who, when and why, and a new version", async () => {
+  it("a change of the policy document is stored with its author, time and reason", async () => {
     const { store } = context;
     const before = await store.readPolicy();
     const policies = forSigner(aLane().signer, { maxValue: { perDay: "1" } });

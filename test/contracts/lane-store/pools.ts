@@ -31,7 +31,7 @@ export function poolsContract(context: LaneStoreContext): void {
   const cursorOf = async (fence: Fence) => (await context.store.loadLane(fence))?.cursor;
 
   // protects [Pools] src/adapters/postgres/commit/pool-rows.ts
-  it("a pool request accepted on one lane is a duplicate on a second lane, and the rest of the batch is created there", async () => {
+  it("a pool request that was accepted on one lane is a duplicate on a second lane", async () => {
     const [first, second] = await twoLanes();
     const requestId = unique();
     const intent = pooled(first, requestId);
@@ -83,7 +83,7 @@ export function poolsContract(context: LaneStoreContext): void {
   });
 
   // protects [Pools] src/adapters/postgres/commit/pool-rows.ts
-  it("a repeated pool request finds its transaction while it awaits approval, and later when it has a nonce", async () => {
+  it("a repeated pool request finds a transaction that awaits approval", async () => {
     const store = await context.subject.connect(
       policiesOf({ signers: { "*": { requireApproval: { aboveValue: "0", expiresAfter: "60s" } } } }),
     );
@@ -111,7 +111,7 @@ export function poolsContract(context: LaneStoreContext): void {
     }
   });
 
-  it("the queue of a pool's lane reports unmined transactions, the age of the lowest one, and a suspension", async () => {
+  it("the queue of a pool's lane reports the number of unmined transactions", async () => {
     const [first, second] = await twoLanes();
     await mine(context.store, first);
     await allocate(context.store, first, [anIntent(first.lane), anIntent(first.lane)]);

@@ -66,7 +66,7 @@ export function timeAndHoldsContract(context: LaneStoreContext): void {
       expect(await context.store.transaction(late.txId)).toBeNull();
     });
 
-    it("is listed earliest first with the time left, except for ended, held and mined transactions", async () => {
+    it("is listed earliest first", async () => {
       const fence = await lane();
       const far = await timed(fence, HOUR_MS);
       const over = await overdue(fence);
@@ -84,7 +84,7 @@ export function timeAndHoldsContract(context: LaneStoreContext): void {
       expect(await context.store.loadExpiring(fence.lane, 10)).toEqual([]);
     });
 
-    it("ends an unsigned transaction when it passes, frees its nonce, and writes a completion", async () => {
+    it("ends an unsigned transaction when the time has passed", async () => {
       const fence = await lane();
       const over = await overdue(fence);
       const { lastSeq } = await context.store.feed(0, 1);
@@ -122,7 +122,7 @@ export function timeAndHoldsContract(context: LaneStoreContext): void {
         },
       ],
       // protects [Holes] src/domain/ledger/may-move.ts
-    ])("does not free a nonce below one that %s, since that would leave a hole", async (_, stays) => {
+    ])("does not free a nonce below a nonce that %s", async (_, stays) => {
       const fence = await lane();
       const over = await overdue(fence);
       await stays(fence);
@@ -156,7 +156,7 @@ export function timeAndHoldsContract(context: LaneStoreContext): void {
     });
 
     // protects [Times and holds] src/domain/ledger/move.ts
-    it("ends no transaction before its time, none that is held or signed, and none if the lane's ownership has ended", async () => {
+    it("ends no transaction before the time has passed", async () => {
       const fence = await lane();
       const [early, over] = [await timed(fence, HOUR_MS), await overdue(fence)];
       await allocate(context.store, fence, [early], 0);
@@ -171,7 +171,7 @@ export function timeAndHoldsContract(context: LaneStoreContext): void {
       expect(await commitOne(context.store, old)).toEqual({ status: "fenced" });
     });
 
-    it("is marked as the cause of a cancellation only once it has passed", async () => {
+    it("is recorded as the cause of a cancellation only once the time has passed", async () => {
       const fence = await lane();
       const [early, over] = [await timed(fence, HOUR_MS), await overdue(fence)];
       await allocate(context.store, fence, [early], 0);
@@ -192,7 +192,7 @@ export function timeAndHoldsContract(context: LaneStoreContext): void {
       expect((await context.store.loadExpiring(fence.lane, 10)).map(({ txId }) => txId)).toEqual([early.txId]);
     });
 
-    it("ends an intake row when it passes, and no later event can change the row", async () => {
+    it("ends an intake row when the time has passed", async () => {
       const fence = await lane();
       const [late, early] = [await timed(fence, -1), await timed(fence, HOUR_MS)];
       await context.subject.intake(late, early);
@@ -211,7 +211,7 @@ export function timeAndHoldsContract(context: LaneStoreContext): void {
 
   describe("a hold on a transaction", () => {
     // protects [Times and holds] src/domain/ledger/move.ts
-    it("is stored until it is released, and prevents every send except by an operator's action", async () => {
+    it("prevents every send except by an operator's action", async () => {
       const fence = await lane();
       const intent = anIntent(fence.lane);
       const { txId } = intent;
@@ -238,7 +238,7 @@ export function timeAndHoldsContract(context: LaneStoreContext): void {
     });
 
     // protects [Times and holds] src/domain/ledger/fold-transaction.ts, src/adapters/postgres/statements/transaction.ts
-    it("ends with the transaction's completion, and does not return after a reorg", async () => {
+    it("ends with the transaction's completion", async () => {
       const fence = await lane();
       const { txId, ...intent } = anIntent(fence.lane);
       await allocate(context.store, fence, [{ txId, ...intent }], 0);
@@ -313,7 +313,7 @@ export function timeAndHoldsContract(context: LaneStoreContext): void {
       ]);
     });
 
-    it("lets an intake row get its nonce after the release, and stays in the history", async () => {
+    it("lets an intake row get its nonce after the release", async () => {
       const fence = await lane();
       const intent = await timed(fence, HOUR_MS);
       await context.subject.intake(intent);

@@ -41,7 +41,7 @@ export function transitionContract(context: LaneStoreContext): void {
     expect(await context.store.history(item.txId)).toEqual(history);
   };
 
-  it("signing stores the attempt and the right to send it in the same commit, and makes its raw bytes readable", async () => {
+  it("signing stores the attempt and the right to send the attempt in the same commit", async () => {
     const { fence, txId } = await allocated();
     const attempt = anAttempt();
     expect(
@@ -55,7 +55,7 @@ export function transitionContract(context: LaneStoreContext): void {
     expect(await context.store.loadRawTransactions([{ txId, ordinal: 1 }])).toEqual([rawTransaction]);
   });
 
-  it("an attempt counts as unsent until the right to send it is first claimed, and the time of that claim is stored", async () => {
+  it("an attempt counts as unsent until the right to send is first claimed", async () => {
     const { fence, txId } = await signed();
     expect(await record(txId)).toMatchObject({ submitAttempts: 0, lastSubmittedAt: null });
     expect((await record(txId)).attempts[0]?.firstSentAt).toBeNull();
@@ -72,7 +72,7 @@ export function transitionContract(context: LaneStoreContext): void {
   });
 
   // protects [Operators] src/application/detours/another-attempt.ts
-  it("two transitions of one transaction in one write are applied in order, with a completion at the end", async () => {
+  it("two state changes of one transaction in one write are applied in order", async () => {
     const { fence, txId } = await signed();
     const attempt = anAttempt(2);
     const decision = { actor: "operator:ops", audit: { action: "REPLACE" } };
@@ -183,7 +183,7 @@ export function transitionContract(context: LaneStoreContext): void {
     ]);
   });
 
-  it("repeated events are merged into one history row with count, first and last time, and the newest reason", async () => {
+  it("repeated events are merged into one history row", async () => {
     const { fence, txId } = await signed();
     for (const reason of ["a", "b", "c"]) {
       await context.subject.tick();
@@ -252,7 +252,7 @@ export function transitionContract(context: LaneStoreContext): void {
     expect((await record(intent.txId)).receipt).toEqual(again);
   });
 
-  it("a transaction is settled with a completion, counted on its lane, and can be reopened by a reorg", async () => {
+  it("a settled transaction can be reopened by a reorg", async () => {
     const fence = await holdLane(context.store);
     const { intent, attempt } = await confirm(context.store, fence);
     const { txId } = intent;
@@ -297,7 +297,7 @@ export function transitionContract(context: LaneStoreContext): void {
   });
 
   // protects [Attacks] src/adapters/evm/rpc/endpoints.ts, src/domain/transaction/attempts.ts, src/adapters/postgres/statements/attempt.ts
-  it("a private attempt stays private when it is claimed for sending and when its lane is reloaded, until it is disclosed", async () => {
+  it("a private attempt stays private until the attempt is disclosed", async () => {
     const { fence, txId } = await allocated();
     const attempt = { ...anAttempt(), private: true as const };
     await apply(context.store, fence, [step(txId, AT.allocated, "sign", { attempt, claim: { ordinal: 1 } })]);

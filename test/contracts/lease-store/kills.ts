@@ -30,7 +30,7 @@ export function killsContract(context: LeaseStoreContext): void {
   });
 
   // protects [The kill switch] src/application/cluster/kill-switch.ts, src/adapters/postgres/statements/kill.ts
-  it("a kill is stored once, however often it is received, and an ended one stays ended", async () => {
+  it("a kill is stored once, however often the kill is received", async () => {
     const kill = aKill();
     await context.store.keepKills([kill]);
     await context.store.keepKills([{ ...kill, reason: "another one" }]);

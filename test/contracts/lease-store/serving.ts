@@ -50,7 +50,7 @@ export function servingContract(context: LeaseStoreContext): void {
     expect(await context.store.signersOf(randomUUID())).toEqual([]);
   });
 
-  it("an instance's announcement (its chains, draining, unreachable keys) is visible to all nodes, and keeps heartbeat and signers", async () => {
+  it("an instance's announcement of chains, draining and unreachable keys is visible to all nodes", async () => {
     const signers = [uniqueAddress()];
     const { instanceId, ...rest } = anInstance({ signers, chains: [1, 2] });
     await context.store.registerInstance({ instanceId, ...rest });

@@ -98,7 +98,7 @@ export function sessionLocksContract(context: LeaseStoreContext): void {
   });
 
   // protects [Processes that end, and those that only seem to] src/adapters/postgres/statements/node-instance.ts, src/application/lane/other-instances.ts
-  it("an instance that holds its session lock, or never published one, cannot be declared dead for a lost lock", async () => {
+  it("an instance that holds its session lock cannot be declared dead for a lost lock", async () => {
     const [silent, living, lock] = [await register(), await register(), await session()];
     await context.store.publishLock(living, held(lock));
     expect(await context.store.declareDead(silent, 1, "lock-gone")).toBe(false);
@@ -107,7 +107,7 @@ export function sessionLocksContract(context: LeaseStoreContext): void {
   });
 
   // protects [Processes that end, and those that only seem to] src/adapters/postgres/statements/node-instance.ts
-  it("an instance whose session lock is gone is declared dead only if its heartbeat counter is unchanged", async () => {
+  it("an instance without its session lock is declared dead only if its heartbeat counter is unchanged", async () => {
     const [id, lock] = [await register(), await session()];
     await context.store.publishLock(id, held(lock));
     await lock.close();

@@ -36,7 +36,7 @@ describe("the stored list of confirming blocks", () => {
     expect(reviseConfirmations(list([1, 1]), list([7, 7]))).toEqual({ kind: "extend", blocks: list([7, 7]) });
   });
 
-  it("is replaced from the first height with a different hash, even if the new branch is shorter", () => {
+  it("is replaced from the first height with a different hash", () => {
     expect(reviseConfirmations(list([1, 1], [2, 2], [3, 3]), list([1, 1], [2, 9], [3, 8], [4, 7]))).toEqual({
       kind: "replace",
       fromNumber: 2,
@@ -58,7 +58,7 @@ function apply(stored: readonly Confirmation[], change: ConfirmationChange): rea
 }
 
 describe("the stored list of confirming blocks, after any forks,", () => {
-  it("equals the chain, and is replaced in part exactly if a fork changed stored blocks", () => {
+  it("contains exactly the blocks of the chain", () => {
     fc.assert(
       fc.property(forks, (steps) => {
         const chain = new NaiveChain(10);
@@ -76,7 +76,7 @@ describe("the stored list of confirming blocks, after any forks,", () => {
     );
   });
 
-  it("does not change if an update is repeated after a commit with unknown result", () => {
+  it("does not change if an update is repeated", () => {
     fc.assert(
       fc.property(forks, fc.nat(5), (steps, missed) => {
         const chain = new NaiveChain(0, 5);

@@ -16,7 +16,7 @@ const proved: CountVerdict = { kind: "proved" };
 const open: CountVerdict = { kind: "open" };
 const refuted = (count: number): CountVerdict => ({ kind: "refuted", count });
 
-describe("the verdict on an endpoint's claim of 43 mined transactions, while really 3 are mined,", () => {
+describe("the verdict on an endpoint's claim of 43 mined transactions", () => {
   it.each<[string, readonly CountAnswer[], CountVerdict]>([
     ["the only endpoint repeats it", [says(43)], proved],
     ["the only endpoint then reports the lower count", [says(3)], refuted(3)],
@@ -37,26 +37,26 @@ describe("the verdict on an endpoint's claim of 43 mined transactions, while rea
     ["of four, one lags, one contradicts and one agrees", [says(43), behind(3), says(3), says(43)], open],
     ["of four, two agree and two contradict", [says(43), says(43), says(3), says(3)], open],
     ["of four, three agree", [says(43), says(43), says(43), says(3)], proved],
-  ])("is `proved`, `refuted` or `open`, as expected, if %s", (_, answers, verdict) => {
+  ])("is as expected if %s", (_, answers, verdict) => {
     expect(judgeCount(43, answers)).toEqual(verdict);
     expect(judgeCount(43, answers.toReversed())).toEqual(verdict);
   });
 });
 
 describe("a signer's transaction count", () => {
-  it("is accepted as reached if more than half of the endpoints report at least that count, even if some lag", () => {
+  it("counts as reached if more than half of the endpoints report at least that count", () => {
     expect(countReached([says(5), behind(4), silent])).toBe(4);
     expect(countReached([says(5), silent])).toBe(0);
   });
 
-  it("is accepted as the highest if more than half of the endpoints have reached the block and report no higher count", () => {
+  it("counts as the highest if more than half of the endpoints report no higher count", () => {
     expect(countNotExceeded([says(5), says(7)])).toBe(7);
     expect(countNotExceeded([says(5), says(7), says(99)])).toBe(7);
     expect(countNotExceeded([says(5), behind(5)])).toBeNull();
     expect(countNotExceeded([says(5), silent])).toBeNull();
   });
 
-  it("is accepted as unanimous if every endpoint reports it, even one that lags", () => {
+  it("counts as unanimous if every endpoint reports that count", () => {
     expect(countUnanimous([says(5), behind(5)])).toBe(5);
     expect(countUnanimous([says(5), behind(4)])).toBeNull();
     expect(countUnanimous([says(5), silent])).toBeNull();

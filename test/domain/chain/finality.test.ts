@@ -28,7 +28,7 @@ describe("finality by confirmations", () => {
     },
   );
 
-  it("counts the blocks above the transaction's block, and uses no block tag", () => {
+  it("counts the blocks above the transaction's block", () => {
     const settings = { finality: "confirmations", confirmations: 5 } as const;
     expect(isFinal(10, settings, view(14, 1_000, 1_000))).toBe(false);
     expect(isFinal(10, settings, view(15, 0, 0))).toBe(true);
@@ -57,7 +57,7 @@ describe.each(["safe", "finalized"] as const)("finality by the block tag %s", (f
   });
 });
 
-describe("the block depth that every endpoint must have reached for finality", () => {
+describe("the block depth required for finality", () => {
   it.each([
     ["confirmations", 20, 20],
     ["confirmations", 0, 0],
@@ -68,7 +68,7 @@ describe("the block depth that every endpoint must have reached for finality", (
   });
 });
 
-describe("the watch for reorgs after a final outcome", () => {
+describe("the period of reorg checks after a final outcome", () => {
   it.each([
     [0, 64],
     [20, 64],
@@ -79,13 +79,13 @@ describe("the watch for reorgs after a final outcome", () => {
     expect(watchDepth(confirmations)).toBe(depth);
   });
 
-  it("ends once the block is deep enough or is covered by the `finalized` tag, whichever comes first", () => {
+  it("ends early if the `finalized` tag covers the block", () => {
     expect(watchedThrough(20, view(100))).toBe(36);
     expect(watchedThrough(20, view(100, 90, 90))).toBe(90);
     expect(watchedThrough(20, view(1_000, 90, 90))).toBe(936);
   });
 
-  it("does not end while the chain is shorter than the watch's depth", () => {
+  it("does not end while the chain is shorter than the required depth", () => {
     expect(watchedThrough(20, view(10))).toBe(-1);
     expect(watchedThrough(20, view(-1))).toBe(-1);
   });

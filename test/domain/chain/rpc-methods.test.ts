@@ -22,7 +22,7 @@ describe("a method that an operator adds to /rpc", () => {
     ["eth_sendrawtransaction", "send"],
     ["klay_SeNdTx", "send"],
     // protects [Attacks] src/domain/chain/rpc-methods.ts, src/main/config/parsers.ts
-  ])("is refused because its name contains an action word: %s (%s)", (method, word) => {
+  ])("is refused if the method's name contains an action word: %s (%s)", (method, word) => {
     expect(actingWordIn(method)).toBe(word);
   });
 

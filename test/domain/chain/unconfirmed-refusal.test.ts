@@ -7,7 +7,7 @@ import {
 
 const SEEN = { firstBlock: 10 };
 
-describe("the refusal of a transaction that an endpoint accepted before", () => {
+describe("the refusal of an accepted transaction", () => {
   it.each([
     [["refuses", "refuses"], 10, null, "confirmed"],
     [["refuses", "refuses", "refuses"], 10, null, "confirmed"],
@@ -28,7 +28,7 @@ describe("the refusal of a transaction that an endpoint accepted before", () => 
     },
   );
 
-  it("is rechecked at the next block, then less and less often, while it is unconfirmed", () => {
+  it("is rechecked less and less often while unconfirmed", () => {
     const look = { txId: "a", reason: "why", waitsFor: "agreement", since: new Date(1) } as const;
     let seen: UnconfirmedRefusal | null = null;
     const apart: number[] = [];

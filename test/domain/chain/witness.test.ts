@@ -33,7 +33,7 @@ describe("the session lock of a node", () => {
   });
 
   // protects [Processes that end, and those that only seem to] src/domain/chain/witness.ts
-  it("does not count as gone after a single check that does not find it, however long that check took", () => {
+  it("does not count as gone after a single check, however long the check took", () => {
     const slow = { ...look("gone", 500), answeredMs: 60_000 };
     expect(isGone(sighted(look("held", 0), slow), slow)).toBe(false);
   });
@@ -45,33 +45,33 @@ describe("the session lock of a node", () => {
   });
 
   // protects [Processes that end, and those that only seem to] src/domain/chain/witness.ts
-  it("counts as gone only after two checks since its node's last heartbeat do not find it", () => {
+  it("counts as gone only after two checks since the node's last heartbeat", () => {
     const sighting = sighted(look("gone", 0, 1), look("gone", 500, 2));
     expect(isGone(sighting, look("gone", 700, 2))).toBe(false);
     expect(isGone(sighting, look("gone", 810, 2))).toBe(true);
   });
 });
 
-describe("a node that checks other nodes' session locks", () => {
+describe("a node that checks session locks", () => {
   const seen = sighted(look("held", 0));
 
-  it("declares no other node dead while it has no session itself", () => {
+  it("declares no other node dead without a database session of its own", () => {
     expect(mayJudge(null, seen, 1_000_000)).toBe(false);
   });
 
   // protects [Processes that end, and those that only seem to] src/domain/chain/witness.ts
-  it("may declare a node dead if it saw that node's lock in its own session of at least two seconds", () => {
+  it("may declare another node dead after seeing that node's lock", () => {
     expect(mayJudge(own(), seen, 1_999)).toBe(false);
     expect(mayJudge(own(), seen, 2_000)).toBe(true);
   });
 
   // protects [Processes that end, and those that only seem to] src/domain/chain/witness.ts, src/application/lane/other-instances.ts
-  it("never declares a node dead if it lost its own session and has not seen that node's lock since", () => {
+  it("declares no node dead whose lock was not seen since a reconnection", () => {
     expect(mayJudge(own(), sighted(look("gone", 0)), 1_000_000)).toBe(false);
   });
 
   // protects [Processes that end, and those that only seem to] src/domain/chain/witness.ts
-  it("may declare a node dead whose lock it never saw, if it has just started and the database has been up for over ten seconds", () => {
+  it("may declare a node dead whose lock was never seen if the checking node has just started", () => {
     const gone = sighted(look("gone", 0));
     expect(mayJudge(own({ isFirst: true, serverUpMs: 10_001 }), gone, 0)).toBe(true);
     expect(mayJudge(own({ isFirst: true, serverUpMs: 9_000 }), gone, 1_000)).toBe(false);

@@ -20,7 +20,7 @@ const vanished: Notice = {
 const asked = { noticeId: "n", by: "operator:ada", why: "known", times: null, actionKey: null };
 
 describe("an operator notice", () => {
-  it("about another program that uses a key is CRITICAL, shows the evidence, and offers to suspend the lane or kill the signer", () => {
+  it("about another program that uses a key has the severity CRITICAL", () => {
     const trouble = ofNotice(foreign);
     expect(trouble).toMatchObject({
       ...{ id: "notice:n", severity: "CRITICAL", code: "EXTERNAL_KEY_USE", since: AT, over: false },
@@ -34,13 +34,13 @@ describe("an operator notice", () => {
     ]);
   });
 
-  it("about another program that uses a key lists the nonces that were mined without a known transaction", () => {
+  it("about another program that uses a key lists the nonces without a known transaction", () => {
     const evidence = [{ at: AT, nonce: 31, through: 33, txHash: null, txId: null }];
     expect(ofNotice({ ...foreign, evidence, times: 3 }).sentence).toContain("the chain counts nonces 31 to 33");
     expect(timesOf({ nonce: 31, through: 33 })).toBe(3);
   });
 
-  it("about a vanished node has the severity ERROR, and states how many lanes the node had", () => {
+  it("about a vanished node has the severity ERROR", () => {
     expect(ofNotice(vanished)).toMatchObject({
       severity: "ERROR",
       code: "NODE_VANISHED",
@@ -54,7 +54,7 @@ describe("an operator notice", () => {
     [{ draining: false, lanes: 0 }, true],
     [{ draining: true, lanes: 2 }, true],
     [{ draining: true, lanes: 0 }, false],
-  ])("about a vanished node, whose last state was %o, is created: %s", (instance, expected) =>
+  ])("about a vanished node with the last state %o is created: %s", (instance, expected) =>
     expect(isVanished(instance)).toBe(expected),
   );
 });

@@ -52,7 +52,7 @@ function loads(lanes: readonly Lane[], among: readonly Member[]): readonly numbe
 
 describe("the placement of lanes", () => {
   // protects [Signers] src/domain/cluster/key-health.ts, src/application/cluster/keys-away.ts, src/domain/cluster/placement.ts
-  it("gives a lane to a node that cannot reach the lane's key only if no node with that key can reach it", () => {
+  it("prefers a node that can reach the lane's key", () => {
     const lane = { chainId: 1, signer: signer(3) };
     const away = { keysAway: new Set([lane.signer]) };
     const names = (list: readonly Member[]) => rank(lane, list).map(({ nodeId }) => nodeId);
@@ -66,7 +66,7 @@ describe("the placement of lanes", () => {
     expect(names([member(first, away), member(second, { keysAway: null })])).toEqual([first, second]);
   });
 
-  it("gives every lane to a node that serves it, or to no node if none serves it", () => {
+  it("gives a lane only to a node that serves the lane", () => {
     fc.assert(
       fc.property(members, (list) => {
         const lanes = servedLanes(list);
@@ -98,7 +98,7 @@ describe("the placement of lanes", () => {
     );
   });
 
-  it("gives a lane to a node that recently missed its lease only if no other node serves it", () => {
+  it("avoids a node that recently missed its lease if another node serves the lane", () => {
     fc.assert(
       fc.property(members, (list) => {
         for (const lane of servedLanes(list)) {
@@ -138,7 +138,7 @@ describe("the placement of lanes", () => {
     expect(loads(lanes, embedded).every((load) => load === 50)).toBe(true);
   });
 
-  it("is even if one node has all keys and another only some, because lanes with one candidate are placed first", () => {
+  it("is even if one node has all keys and another node only some keys", () => {
     const lanes = SIGNERS.map((each) => ({ chainId: 1, signer: each }));
     const some = (name: string, from: number, to: number) =>
       member(name, { signers: new Set(SIGNERS.slice(from, to)) });

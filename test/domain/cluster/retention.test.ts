@@ -17,7 +17,7 @@ describe("retention deletes a transaction", () => {
   const moment = { now: NOW, ageMs: 90 * HOUR_MS, oldestInFeed: null };
 
   // protects [Retention] src/domain/cluster/retention.ts
-  it("if it is final, its watch for reorgs has ended, and it is older than the retention", () => {
+  it("if it is final, old enough, and no longer checked for reorgs", () => {
     expect(mayLeave(old, moment)).toBe(true);
     expect(mayLeave({ ...old, live: true }, moment)).toBe(false);
     expect(mayLeave({ ...old, updatedAt: ago(89 * HOUR_MS) }, moment)).toBe(false);
@@ -32,7 +32,7 @@ describe("retention deletes a transaction", () => {
     expect(mayLeave(old, { ...moment, oldestInFeed: ago(99 * HOUR_MS) })).toBe(true);
   });
 
-  it("only if it is final, no longer watched for reorgs, and old enough, for any ages", () => {
+  it("only if it is final, old enough, and no longer checked for reorgs", () => {
     const ms = fc.integer({ min: 0, max: 1_000 * HOUR_MS });
     fc.assert(
       fc.property(fc.constantFrom(...STATES), fc.boolean(), ms, ms, fc.option(ms), (state, live, age, kept, oldest) => {
@@ -50,7 +50,7 @@ describe("retention deletes a transaction", () => {
 describe("retention deletes completions", () => {
   const feed = fc.array(fc.integer({ min: 0, max: 20 }), { maxLength: 30 });
 
-  it("from the start of the feed up to the first one that is too young, even if their times are not in order", () => {
+  it("from the start of the feed up to the first completion that is too young", () => {
     fc.assert(
       fc.property(feed, fc.integer({ min: 0, max: 20 }), (times, limit) => {
         const lowest = times.map((at, index) => ({ seq: index * 2 + 7, at: new Date(at) }));

@@ -27,7 +27,7 @@ function offered(made: PriceInput, limits = WIDE): Fees {
   return price.fees;
 }
 
-describe("the price of a replacement requested without a price", () => {
+describe("the automatic price of a replacement", () => {
   it.each<[string, Fees | null, Fees]>([
     ["follows the market if that is above the minimum", dynamic(100n, 1n), dynamic(205n, 5n)],
     ["follows it field by field", dynamic(100n, 50n), dynamic(205n, 55n)],
@@ -44,7 +44,7 @@ describe("the price of a replacement requested without a price", () => {
     expect(offered(input(dynamic(200n, 5n), { like: legacy(0n) }))).toEqual(legacy(220n));
   });
 
-  it("is, for legacy payloads, between the base fee and twice the base fee, each plus the tip", () => {
+  it("is at most twice the base fee plus the tip for legacy payloads", () => {
     expect(offered(input(legacy(1n), { market: { ...MARKET, gasPrice: 7n } }))).toEqual(legacy(105n));
     expect(offered(input(legacy(1n), { market: { ...MARKET, gasPrice: HIGH } }))).toEqual(legacy(205n));
   });
@@ -72,14 +72,14 @@ describe("the price of a replacement requested without a price", () => {
     expect(actionPrice(input(legacy(100n)), limits)).toEqual({ verdict: "tooDear", least: 110n });
   });
 
-  it("is refused above the limit of automatic pricing if the market is lower, even if the request is repeated", () => {
+  it("is refused above its limit if the market is lower", () => {
     const limits = { relative: 400n, absolute: 10_000n };
     expect(actionPrice(input(dynamic(400n, 5n)), limits)).toEqual({ verdict: "tooDear", least: 440n });
     expect(offered(input(dynamic(360n, 5n)), limits)).toEqual(dynamic(396n, 6n));
   });
 });
 
-describe("a market base fee above the limit of automatic pricing", () => {
+describe("a base fee above the limit of automatic pricing", () => {
   const limits = { relative: 70n, absolute: 10_000n };
   const dear = { ...MARKET, baseFees: [7n, 7n, 300n], gasPrice: 330n };
 
@@ -123,7 +123,7 @@ describe("a market base fee above the limit of automatic pricing", () => {
     });
   });
 
-  it("allows a replacement if the current price is not yet above it", () => {
+  it("allows a replacement if the current price is below the market price", () => {
     const seenBaseFees = [300n];
     const market = { ...dear, gasPrice: 0n };
     expect(offered(input(legacy(304n), { market, seenBaseFees }), limits)).toEqual(legacy(335n));
@@ -135,7 +135,7 @@ describe("the gas price of a chain without base fees", () => {
   const market = { baseFees: [], priorityFees: [], gasPrice: 50n };
 
   it.each([legacy(10n), dynamic(10n, 1n)])(
-    "is trusted up to the limit of automatic pricing, and not above: case %#",
+    "is trusted only up to the limit of automatic pricing: case %#",
     (standing) => {
       const made = input(standing, { market, seenBaseFees: [] });
       expect(feeCap(offered(made, { relative: 50n, absolute: 900n }))).toBe(50n);
@@ -175,7 +175,7 @@ describe("the price of a requested replacement, for any endpoint response,", () 
     gasPrice: wei,
   });
 
-  it("is never above the ceiling nor below the replacement minimum", () => {
+  it("is at most the ceiling and at least the replacement minimum", () => {
     fc.assert(
       fc.property(fees, market, fc.array(wei, { maxLength: 5 }), wei, wei, (standing, said, seenBaseFees, a, b) => {
         const [relative, absolute] = a < b ? [a, b] : [b, a];
@@ -191,7 +191,7 @@ describe("the price of a requested replacement, for any endpoint response,", () 
   });
 
   // protects [Sent again, priced again, stuck] src/domain/fees/action-price.ts, src/application/detours/reprice.ts
-  it("always reaches the newest block's base fee if the ceiling allows it", () => {
+  it("covers the newest block's base fee if allowed by the ceiling", () => {
     fc.assert(
       fc.property(fees, wei, fc.array(wei, { maxLength: 100 }), wei, (standing, baseFee, before, tip) => {
         // A base fee falls by at most an eighth from block to block (EIP-1559).

@@ -22,7 +22,7 @@ function climbed(first: Fees, market: FeeMarket): readonly Fees[] {
   return offers;
 }
 
-describe("the stepwise price increase of an unmined transaction", () => {
+describe("the stepwise price increase", () => {
   it("does not start if the endpoints report the same fee market", () => {
     const market = { baseFees: [30n * GWEI], priorityFees: [GWEI], gasPrice: 31n * GWEI };
     expect(nextStep(dynamic(GWEI, 0n), market)).toBeNull();
@@ -48,7 +48,7 @@ describe("the stepwise price increase of an unmined transaction", () => {
       { baseFee: 0n, tip: 0n, gasPrice: 5n * GWEI },
     ],
   ])(
-    "reaches the higher of two reported fee markets in three steps if the lower report has false %s",
+    "reaches the higher of two fee reports in three increases if the lower report has false %s",
     (_, first, lower, dearer) => {
       const offers = climbed(first, { ...lower, dearer });
       expect(offers.length).toBeLessThanOrEqual(4);
@@ -58,7 +58,7 @@ describe("the stepwise price increase of an unmined transaction", () => {
   );
 
   // protects [Sent again, priced again, stuck] src/domain/fees/climbing.ts, src/application/loops/tend.ts
-  it("begins with at most twice the lower of two reported market prices, and never exceeds the higher one", () => {
+  it("never exceeds the higher of two reported market prices", () => {
     const wei = fc.bigInt({ min: 0n, max: 10n ** 13n });
     fc.assert(
       fc.property(wei, wei, wei, wei, (baseFee, tip, moreTip, moreBase) => {
@@ -81,7 +81,7 @@ describe("the stepwise price increase of an unmined transaction", () => {
     );
   });
 
-  it("raises the price by at least the replacement minimum, within the ceiling", () => {
+  it("raises the price by at least the replacement minimum", () => {
     const market = { baseFees: [30n * GWEI], priorityFees: [GWEI], gasPrice: 31n * GWEI };
     const standing = dynamic(61n * GWEI, GWEI);
     const view = { first: standing, standing, refused: false, market, attempts: 1 };

@@ -18,7 +18,7 @@ describe("the minimum price of a replacement", () => {
     [11n, 13n],
     [100n, 110n],
     [101n, 112n],
-  ])("is a tenth above the current price (%d), rounded up, and never equal to it", (before, after) => {
+  ])("is a tenth above the current price (%d), rounded up", (before, after) => {
     expect(leastReplacement(legacy(before))).toEqual(legacy(after));
     expect(leastReplacement(dynamic(1_000n, before))).toEqual(dynamic(1_100n, after));
   });
@@ -44,11 +44,11 @@ describe("a replacement that was signed elsewhere", () => {
     [blob(199n, 20n, 14n), false],
     [blob(200n, 19n, 14n), false],
     [blob(200n, 20n, 13n), false],
-  ])("must offer twice as much in each of three fee fields if it has blobs: case %#", (offered, enough) => {
+  ])("with blobs must double each of three fee fields: case %#", (offered, enough) => {
     expect(reaches(offered, leastInPlaceOf(standing))).toBe(enough);
   });
 
-  it("must be a blob transaction exactly if the original is one, because mempools require it", () => {
+  it("must be a blob transaction exactly if the original is a blob transaction", () => {
     expect(reaches({ fees: dynamic(900n, 900n) }, leastInPlaceOf(standing))).toBe(false);
     expect(reaches(blob(900n, 900n, 900n), leastInPlaceOf({ fees: dynamic(100n, 10n) }))).toBe(false);
   });

@@ -60,19 +60,16 @@ describe("the `market` repricing strategy", () => {
     ],
     ["is legacy and under the gas price of an old chain", legacy(2n), market(null, [], 9n), legacy(9n)],
     ["is dynamic on a chain that shows no base fee", dynamic(2n, 1n), market(null, [], 9n), dynamic(9n, 9n)],
-  ])(
-    "raises the fees to the market price, and by at least a tenth, if the offered fee %s",
-    (_, standing, now, wanted) => {
-      expect(isBelowMarket(standing, now)).toBe(true);
-      const verdict = reprice(marketRepricing, view(standing, { market: now }), PLENTY);
-      if (verdict.verdict !== "reprice") throw new Error(verdict.verdict);
-      expect(verdict.fees.type).toBe(standing.type);
-      expect(covers(verdict.fees, wanted)).toBe(true);
-      expect(feeCap(verdict.fees) * 10n).toBeGreaterThanOrEqual(feeCap(standing) * 11n);
-    },
-  );
+  ])("raises the fees to the market price if the offered fee %s", (_, standing, now, wanted) => {
+    expect(isBelowMarket(standing, now)).toBe(true);
+    const verdict = reprice(marketRepricing, view(standing, { market: now }), PLENTY);
+    if (verdict.verdict !== "reprice") throw new Error(verdict.verdict);
+    expect(verdict.fees.type).toBe(standing.type);
+    expect(covers(verdict.fees, wanted)).toBe(true);
+    expect(feeCap(verdict.fees) * 10n).toBeGreaterThanOrEqual(feeCap(standing) * 11n);
+  });
 
-  it("also raises a tip that is above the market, because nodes require a tenth more in both fields", () => {
+  it("also raises a tip that is above the market", () => {
     const verdict = reprice(marketRepricing, view(dynamic(20n, 8n), { market: market(40n, [1n]) }), PLENTY);
     expect(verdict).toMatchObject({ fees: { maxPriorityFeePerGas: 8_800_000_000n } });
   });
@@ -82,7 +79,7 @@ describe("the `market` repricing strategy", () => {
     expect(verdict).toMatchObject({ fees: { maxPriorityFeePerGas: 1n } });
   });
 
-  it("raises the offered fees by more than a tenth if an endpoint refused them, for any market", () => {
+  it("raises the offered fees by more than a tenth if an endpoint refused them", () => {
     const standing = dynamic(100n, 10n);
     expect(isBelowMarket(standing, market(10n))).toBe(false);
     const verdict = reprice(marketRepricing, view(standing, { refused: true }), PLENTY);
@@ -117,19 +114,19 @@ describe("the `linear` repricing strategy", () => {
   });
 
   // protects [Sent again, priced again, stuck] src/domain/fees/repricing.ts
-  it("raises the fees to the replacement minimum if its own step is too small", () => {
+  it("raises the fees at least to the replacement minimum", () => {
     const verdict = reprice(linearRepricing(1), view(dynamic(100n, 10n)), PLENTY);
     expect(verdict).toMatchObject({ fees: dynamic(110n, 11n) });
   });
 
-  it("is selected by `linear`, with a step of a quarter; `on` selects the market strategy", () => {
+  it("is selected by the setting `linear`", () => {
     expect(REPRICING_STRATEGIES.linear.propose(view(dynamic(100n, 4n)))).toEqual(dynamic(125n, 5n));
     expect(REPRICING_STRATEGIES.on).toBe(marketRepricing);
   });
 });
 
 describe("the fee ceiling of a reprice", () => {
-  it("limits a price taken from the market, and a price that is then too low is reported", () => {
+  it("limits a price taken from the market", () => {
     const at = (baseFee: bigint) =>
       reprice(marketRepricing, view(dynamic(20n, 1n), { market: market(baseFee, [2n]) }), 100n * GWEI);
     expect(at(99n)).toEqual({ verdict: "reprice", fees: dynamic(100n, 2n), reached: true });
@@ -180,7 +177,7 @@ describe("a proposal of any repricing strategy", () => {
   );
 
   // protects [Sent again, priced again, stuck] src/domain/fees/repricing.ts
-  it("becomes a replacement with a tenth more in both fields, the same fee type, and within the ceiling", () => {
+  it("becomes a replacement with at least a tenth more in each fee field", () => {
     fc.assert(
       fc.property(fees, fees, wei, fc.boolean(), (standing, proposed, ceiling, refused) => {
         const strategy = { name: "any", propose: () => proposed };
@@ -233,7 +230,7 @@ describe("a custom repricing strategy", () => {
     ["returns a negative price", () => ({ type: "legacy", gasPrice: -1n })],
     ["returns an unknown transaction type", () => ({ type: "eip4844", gasPrice: 1n })],
     ["returns nothing", () => undefined],
-  ])("does not stop the lane if it %s, because the market strategy is used instead", (_, propose) => {
+  ])("does not stop the lane if the strategy %s", (_, propose) => {
     expect(guarded(propose).propose(refused)).toEqual(asked);
     expect(failures).toEqual(["the strategy proposed neither null nor fees in wei (bigint)"]);
   });

@@ -13,9 +13,9 @@ function word(baseFee: bigint | null, priorityFees: readonly bigint[], gasPrice 
 
 const many = (tip: bigint) => Array.from({ length: 100 }, () => tip);
 
-describe("the fee market computed as the lower of two endpoints' reports", () => {
+describe("the lower of two endpoints' fee reports", () => {
   // protects [Sent again, priced again, stuck] src/domain/fees/two-markets.ts
-  it("has no higher median tip than either report, even if one of them is false", () => {
+  it("has no higher median tip than either report", () => {
     const wei = fc.bigInt({ min: 0n, max: 10n ** 12n });
     const tips = fc.array(wei, { maxLength: 100 });
     fc.assert(
@@ -30,7 +30,7 @@ describe("the fee market computed as the lower of two endpoints' reports", () =>
     );
   });
 
-  it("has the lower tips, whichever endpoint reports them", () => {
+  it("contains the lower tips, whichever endpoint reports them", () => {
     const [cheap, dear] = [word(30n * GWEI, many(GWEI)), word(30n * GWEI, many(900n * GWEI))];
     for (const [a, b] of [
       [cheap, dear],
@@ -40,7 +40,7 @@ describe("the fee market computed as the lower of two endpoints' reports", () =>
     }
   });
 
-  it("does not mention the higher report if the two differ by less than an eighth", () => {
+  it("does not mention the higher report if the reports differ by less than an eighth", () => {
     const market = lowerOf(
       word(30n * GWEI, many(GWEI)),
       word(31n * GWEI, many(2n * GWEI)),
@@ -51,7 +51,7 @@ describe("the fee market computed as the lower of two endpoints' reports", () =>
     expect(market).not.toHaveProperty("disputed");
   });
 
-  it("also contains the higher report, with a limit on its tips", () => {
+  it("also contains the higher report with limited tips", () => {
     const market = lowerOf(word(7n, many(0n), 7n), word(7n, many(900n * GWEI)), { baseFee: 7n }, []);
     expect(priceFirstAttempt(market, {}, null)).toMatchObject({ maxFeePerGas: 14n, maxPriorityFeePerGas: 0n });
     expect(market.dearer).toEqual({ baseFee: 7n, tip: 70n + GWEI, gasPrice: 7n + GWEI });
@@ -62,7 +62,7 @@ describe("the fee market computed as the lower of two endpoints' reports", () =>
   });
 
   // protects [Sent again, priced again, stuck] src/domain/fees/two-markets.ts
-  it("has the lower gas price on a chain without base fees", () => {
+  it("contains the lower gas price on a chain without base fees", () => {
     const market = lowerOf(word(null, [], GWEI), word(null, [], 5n * GWEI), { baseFee: null }, []);
     expect(market).toMatchObject({ baseFees: [], priorityFees: [], gasPrice: GWEI, dearer: { gasPrice: 5n * GWEI } });
     expect(market.disputed).toHaveLength(2);
@@ -70,7 +70,7 @@ describe("the fee market computed as the lower of two endpoints' reports", () =>
     expect(close).not.toHaveProperty("disputed");
   });
 
-  it("has no base fee if only one endpoint reports one", () => {
+  it("contains no base fee if only one endpoint reports a base fee", () => {
     const market = lowerOf(word(null, [], GWEI), word(30n * GWEI, many(GWEI)), "none", ["a trouble"]);
     expect(market).toMatchObject({ baseFees: [], gasPrice: GWEI, disputed: ["a trouble", {}, {}] });
     expect(market).not.toHaveProperty("agreed");

@@ -63,19 +63,19 @@ describe("a key holder, for any request,", () => {
     ["more value", { maxValue: { ...UNLIMITED, perTransaction: 6n } }, /signer\.maxValue\.perTransaction/],
     ["more cost", { maxCost: { ...UNLIMITED, perTransaction: 42_000n * GWEI } }, /signer\.maxCost\.perTransaction/],
     // protects [Signers] src/domain/keys/signing.ts, src/adapters/evm/signers/process/serve-signer.ts
-  ])("refuses to sign what the signer's policy forbids: %s, also if declared as a reprice", (_, policy, words) => {
+  ])("refuses to sign a payload that the signer's policy forbids: %s", (_, policy, words) => {
     for (const because of [undefined, ...DECLARATIONS.filter((each) => each !== "cancel" && each !== "placeholder")])
       expect(judged({ ...TRANSFER, because }, policy)).toMatch(words);
   });
 
-  it("does not check hourly limits, daily limits or hours of the day, which only the database can check", () => {
+  it("does not check hourly limits, daily limits or hours of the day", () => {
     const used = { perTransaction: null, perHour: 0n, perDay: 0n };
     expect(judged(TRANSFER, { maxValue: used, maxCost: used, hours: { from: 600, to: 601 } })).toBeNull();
   });
 
   // protects [Signers] src/domain/keys/signing.ts, src/adapters/evm/signers/process/payload-memory.ts
   it.each(["cancel", "placeholder"] as const)(
-    "refuses to sign a payload declared as %s, unless it is an empty transfer to the signer",
+    "refuses to sign a payload declared as %s that is not an empty transfer to the signer",
     (because) => {
       expect(judged({ ...NOTHING, because })).toBeNull();
       const entry = { address: RECEIVER, storageKeys: [] };
@@ -129,7 +129,7 @@ describe("a request to sign a second payload for a nonce", () => {
     expect(result({ ...reprice, ...change, because: "reprice" })?.message).toMatch(/declared as reprice, but/);
   });
 
-  it("is accepted as a reprice if only a later cancel is remembered, not the first payload", () => {
+  it("is accepted as a reprice if only a later cancel is remembered", () => {
     const cancelled = { payloads: [identityOf(NOTHING)], hasFirst: false };
     expect(result({ ...TRANSFER, because: "reprice" }, cancelled)).toBeNull();
   });

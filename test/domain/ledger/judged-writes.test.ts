@@ -30,20 +30,17 @@ describe("a transaction that ends without being signed", () => {
     ["giveUp", "REJECTED"],
     ["expire", "EXPIRED"],
     // protects [Replicas that embed the library] src/domain/ledger/guard.ts
-  ] as const)(
-    "gets its whole policy charge refunded at the event %s, so that the next transaction can use the full limit",
-    (event, subState) => {
-      const start = empty(forSigner(LANE.signer, { maxCost: { perHour: "100" } }));
-      const wishes = { payload: { value: 0n }, gasCost: 60n };
-      const first = created(start, { ...wishes, validUntil: LATER });
-      expect(first.result).toMatchObject({ result: "created" });
-      expect(created(first.ledger, wishes).result).toMatchObject({ result: "forbidden" });
-      const items = [step(first.txId, AT.allocated, event, { subState })];
-      const gone = written(first.ledger, { kind: "transition", items }, LATER);
-      expect(gone.outcome.items).toEqual(["applied"]);
-      expect(created(gone.ledger, wishes).result).toMatchObject({ result: "created" });
-    },
-  );
+  ] as const)("gets its whole policy charge refunded at the event %s", (event, subState) => {
+    const start = empty(forSigner(LANE.signer, { maxCost: { perHour: "100" } }));
+    const wishes = { payload: { value: 0n }, gasCost: 60n };
+    const first = created(start, { ...wishes, validUntil: LATER });
+    expect(first.result).toMatchObject({ result: "created" });
+    expect(created(first.ledger, wishes).result).toMatchObject({ result: "forbidden" });
+    const items = [step(first.txId, AT.allocated, event, { subState })];
+    const gone = written(first.ledger, { kind: "transition", items }, LATER);
+    expect(gone.outcome.items).toEqual(["applied"]);
+    expect(created(gone.ledger, wishes).result).toMatchObject({ result: "created" });
+  });
 });
 
 describe("a mined replacement with a lower value than the original", () => {
@@ -72,7 +69,7 @@ describe("a mined replacement with a lower value than the original", () => {
 describe("a transaction that requires approval", () => {
   const policies = forSigner(LANE.signer, { requireApproval: { aboveValue: "5" } });
 
-  it("is refused if it names an exact nonce, because that nonce could be used while the approval is pending", () => {
+  it("is refused if the request names an exact nonce", () => {
     expect(created(empty(policies), { payload: { value: 6n } }).result).toMatchObject({ result: "awaiting" });
     const named = created(empty(policies), { payload: { value: 6n }, exactNonce: 0 });
     expect(named.result).toMatchObject({ result: "forbidden", rule: "signer.requireApproval" });
@@ -119,7 +116,7 @@ describe("a transaction that is placed directly at a nonce", () => {
     return written(expired, { kind: "bind", nonce: 0, intent, attempt, reason: "r", reservation });
   };
 
-  it("must meet all policy rules if its payload is known, and only cost limits if just its hash is known", () => {
+  it("must meet all policy rules if its payload is known", () => {
     expect(bind("initial", 1n).outcome).toMatchObject({ result: "forbidden", forbidden: { rule: "key.to" } });
     expect(bind("external", 1n).outcome).toMatchObject({ result: "settled" });
     expect(bind("external", 101n).outcome).toMatchObject({
@@ -128,7 +125,7 @@ describe("a transaction that is placed directly at a nonce", () => {
     });
   });
 
-  it("is charged to its API key even beyond the key's limits if it is a placeholder", () => {
+  it("is charged to its API key beyond the key's limits if it is a placeholder", () => {
     const { changes, outcome } = bind("placeholder", 101n);
     expect(outcome).toMatchObject({ result: "settled" });
     const charged = changes.filter(({ kind }) => kind === "charged");

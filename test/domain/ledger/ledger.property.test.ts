@@ -21,7 +21,7 @@ describe("a ledger, after any sequence of writes,", () => {
       if (write.kind !== "realign") expect(after.cursor ?? 0).toBeGreaterThanOrEqual(before.cursor ?? 0);
     }));
 
-  it("has one holder for each nonce (a transaction, a reservation or a hole), all below its next nonce", () =>
+  it("has exactly one holder for each nonce below its next nonce", () =>
     holds(({ after }) => {
       const places = [after.nonces, after.reserved, after.holes].flatMap((part) => [...part.known()]);
       const nonces = places.map(([nonce]) => nonce);
@@ -49,13 +49,13 @@ describe("a ledger, after any sequence of writes,", () => {
       expect([...after.reserved.known()].map(([, id]) => id).sort()).toEqual(open.map(([id]) => id).sort());
     }));
 
-  it("returns an outcome that matches its list of changes, and stays the same if that list is empty", () =>
+  it("returns an outcome that matches the list of changes", () =>
     holds(({ outcome, changes, before, after }) => {
       expect(stated(outcome)).toEqual(explained(changes));
       if (changes.length === 0) expect(contentsOf(after)).toEqual(contentsOf(before));
     }));
 
-  it("equals its previous state plus the returned changes, and the previous state is not modified", () =>
+  it("equals the previous ledger plus the returned changes", () =>
     holds(({ write, before, after, changes, at }) => {
       const was = contentsOf(before);
       expect(contentsOf(fold(before, changes))).toEqual(contentsOf(after));
@@ -63,7 +63,7 @@ describe("a ledger, after any sequence of writes,", () => {
       expect(contentsOf(before)).toEqual(was);
     }));
 
-  it("is rebuilt exactly by replaying its changes from an empty ledger", () => {
+  it("can be rebuilt exactly from its changes", () => {
     fc.assert(
       fc.property(story, (happenings) => {
         const chapters = [...chaptersOf(happenings)];

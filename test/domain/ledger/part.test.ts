@@ -15,25 +15,22 @@ describe("a partially loaded table of a lane", () => {
     [{ kind: "named" }, [5], [0, 4, 9]],
     [{ kind: "from", key: 7 }, [5, 8, 9], [0, 4]],
     [{ kind: "through", key: 4 }, [0, 4, 5], [6, 9]],
-  ] as const)(
-    "(loaded: %o) returns null for a key without a row in the loaded part, and throws NotLoaded for keys outside it",
-    (cover, missing, unknown) => {
-      const part = of(cover);
-      expect([part.get(3), part.get(7)]).toEqual(["three", "seven"]);
-      for (const key of missing) expect(part.get(key), `${key}`).toBeNull();
-      for (const key of unknown) {
-        expect(part.atHand(key), `${key}`).toBeUndefined();
-        expect(() => part.get(key), `${key}`).toThrow(NotLoaded);
-      }
-    },
-  );
+  ] as const)("(loaded: %o) throws NotLoaded for keys outside the loaded part", (cover, missing, unknown) => {
+    const part = of(cover);
+    expect([part.get(3), part.get(7)]).toEqual(["three", "seven"]);
+    for (const key of missing) expect(part.get(key), `${key}`).toBeNull();
+    for (const key of unknown) {
+      expect(part.atHand(key), `${key}`).toBeUndefined();
+      expect(() => part.get(key), `${key}`).toThrow(NotLoaded);
+    }
+  });
 
   it("names the missing key in its NotLoaded error", () => {
     expect(() => of({ kind: "named" }).get(4)).toThrow(/not loaded with hole 4/);
     expect(() => of({ kind: "named" }).every()).toThrow(/every hole/);
   });
 
-  it("can be extended with rows, and with keys that were found to have no row", () => {
+  it("can be extended with rows and with keys that have no row", () => {
     const before = of({ kind: "named" });
     const part = before.with([
       [1, "one"],
@@ -60,7 +57,7 @@ describe("a partially loaded table of a lane", () => {
     expect(() => of({ kind: "named" }).retire(3, "over").get(3)).toThrow(NotLoaded);
   });
 
-  it("returns the highest key only if no higher key can exist in the part that is not loaded", () => {
+  it("returns the highest key only if the missing part cannot contain a higher key", () => {
     expect(of({ kind: "all" }).highestFrom(0)).toBe(7);
     expect(of({ kind: "from", key: 6 }).highestFrom(6)).toBe(7);
     expect(of({ kind: "from", key: 6 }).highestFrom(8)).toBeNull();
@@ -68,7 +65,7 @@ describe("a partially loaded table of a lane", () => {
     expect(() => of({ kind: "named" }).highestFrom(0)).toThrow(NotLoaded);
   });
 
-  it("lists rows up to a key only if no lower row can exist in the part that is not loaded", () => {
+  it("lists rows up to a key only if the missing part cannot contain a lower row", () => {
     expect(of({ kind: "through", key: 6 }).through(6)).toEqual([[3, "three"]]);
     expect(() => of({ kind: "through", key: 6 }).through(7)).toThrow(NotLoaded);
     expect(() => of({ kind: "through", key: 6 }).unsure().through(6)).toThrow(NotLoaded);

@@ -95,7 +95,7 @@ describe("a partially loaded ledger", () => {
     }
   });
 
-  it("throws NotLoaded at the end of a watch for reorgs if the block of a settled transaction is not loaded", () => {
+  it("throws NotLoaded at the end of reorg checks if a transaction's block is not loaded", () => {
     const intent = anIntent(LANE);
     const attempt = anAttempt();
     const items = [

@@ -39,7 +39,7 @@ it("a transaction that fills a nonce hole is recorded only in the expired reserv
   expect(other.reserved.get(2)).toBe("open");
 });
 
-it("a lane's next nonce is never lowered to a nonce whose reservation expired without a release, even if its hole is closed", () => {
+it("a lane's next nonce is never lowered to a nonce whose reservation expired without a release", () => {
   const expired = after(newLedger(LANE), reserve("late", 0), { kind: "expire", fence: FENCE });
   const closed = after(expired, { kind: "closeHoles", fence: FENCE, nonces: [0] });
   expect(after(closed, { kind: "realign", fence: FENCE, floor: 0 }).cursor).toBe(1);
@@ -58,7 +58,7 @@ it("the expiry of a reservation is checked against a separate clock value, not a
 });
 
 // protects [Reservations] src/domain/ledger/reserve.ts, src/application/lane/lane-nonces.ts
-it("a reservation counts as expired if its end is implausibly far in the future, as after the database clock was set back", () => {
+it("a reservation counts as expired if its end is implausibly far in the future", () => {
   const kept = after(newLedger(LANE), reserve("mine", 60_000));
   const holesAt = (ms: number) => {
     const { outcome } = apply(kept, { kind: "expire", fence: FENCE }, { at: NOW, past: new Date(ms) });

@@ -42,7 +42,7 @@ describe("moving transactions down into holes", () => {
     ]);
   });
 
-  it("keeps the order of transactions, uses no nonce twice, and leaves no hole that could be filled", () => {
+  it("keeps the order of the transactions", () => {
     const standing = fc.uniqueArray(
       fc.record({ nonce: fc.nat(40), kind: fc.constantFrom("free", "movable", "claimed", "reserved") }),
       { selector: ({ nonce }) => nonce, maxLength: 30 },
@@ -84,7 +84,7 @@ describe("moving transactions down into holes", () => {
 });
 
 describe("a hole in the nonces", () => {
-  it("may be used by any transaction, unless an expired reservation left it, because its caller may have signed for that nonce", () => {
+  it("may be used by any transaction, unless an expired reservation left the hole", () => {
     expect(["released", "givenUp", "shiftedDown", "expired"].map((why) => isFree({ why: why as "expired" }))).toEqual([
       true,
       true,

@@ -11,7 +11,7 @@ const shown = (from: number, to: number, holders: Partial<NonceHolders>) =>
   );
 
 describe("the list of a lane's nonce ranges by status", () => {
-  it("merges neighbours of the same status, but keeps nonces separate that may need an operator", () => {
+  it("merges neighbours of the same status", () => {
     const transactions = [
       tx(2, "CONFIRMED"),
       tx(3, "CONFIRMED", { subState: "REPLACED" }),
@@ -43,7 +43,7 @@ describe("the list of a lane's nonce ranges by status", () => {
     ]);
   });
 
-  it("shows a used reservation as its transaction, and an abandoned one as a hole", () => {
+  it("shows a used reservation as a transaction", () => {
     const reservations = (["SUBMITTED", "EXPIRED"] as const).map((state, at) => {
       return { nonce: at, reservationId: `r-${at}`, state };
     });
@@ -54,7 +54,7 @@ describe("the list of a lane's nonce ranges by status", () => {
     ]);
   });
 
-  it("covers the requested range without a gap, and nothing beyond", () => {
+  it("covers exactly the requested range", () => {
     const transactions = Array.from({ length: 50 }, (_, nonce) => tx(nonce, nonce % 7 === 0 ? "STUCK" : "CONFIRMED"));
     const spans = spansOf(3, 40, { ...nothing, transactions });
     expect(spans[0]?.from).toBe(3);
@@ -64,7 +64,7 @@ describe("the list of a lane's nonce ranges by status", () => {
   });
 });
 
-it("a nonce without a transaction is shown as final if retention has deleted that range, and otherwise as used by another program", () => {
+it("a nonce without a transaction is shown as final if retention has deleted the nonce's range", () => {
   const nobody = { transactions: [], reservations: [], holes: [] };
   expect(spansOf(0, 5, { ...nobody, departedBelow: 4 })).toEqual([
     { from: 0, to: 3, kind: "final" },

@@ -17,7 +17,7 @@ describe("a backlog of work", () => {
     expect(seen(5, (minute) => 10 * (minute + 1)).grown).toEqual({ from: 10, to: 50 });
   });
 
-  it("does not count as growing if it is emptied once a minute, however high it was in between", () => {
+  it("does not count as growing if the backlog is emptied once a minute", () => {
     expect(seen(10, (minute, second) => (second === 30 ? 0 : 1_000 * minute)).grown).toBeNull();
   });
 
@@ -26,7 +26,7 @@ describe("a backlog of work", () => {
     expect(seen(10, () => 5_000).stopped).toBe(true);
   });
 
-  it("is not reported before five minutes of growth, and stays reported while it grows", () => {
+  it("is not reported before five minutes of growth", () => {
     expect(seen(4, (minute) => 10 * (minute + 1)).grown).toBeNull();
     expect(seen(7, (minute) => 10 * (minute + 1)).stopped).toBe(false);
   });

@@ -8,7 +8,7 @@ const NOW = 1_000;
 const head = (nonce: number, stuck = false, ageMs = 0, sends = 1) => ({ nonce, stuck, ageMs, sends });
 
 describe("a lane that a node has just acquired", () => {
-  it("must have its chain checked, has no limit on sends, and has raised no alert", () => {
+  it("must have its chain checked", () => {
     expect(lane.isUnsure(NEW)).toBe(true);
     expect(lane.openNonces(NEW, 0)).toBeNull();
     expect(NEW).toMatchObject({
@@ -19,8 +19,8 @@ describe("a lane that a node has just acquired", () => {
   });
 });
 
-describe("a check of whether an endpoint serves the lane's chain", () => {
-  it("stops the lane after finding evidence of a wrong chain twice, until two checks in a row find none", () => {
+describe("the check of an endpoint's chain", () => {
+  it("stops the lane after finding evidence of a wrong chain twice", () => {
     let pace = NEW;
     const seen = ["once", "twice", null, null].map((evidence) => {
       pace = lane.chainJudged(pace, evidence, NOW);
@@ -31,7 +31,7 @@ describe("a check of whether an endpoint serves the lane's chain", () => {
     expect(seen.map(({ doubt }) => doubt.stopped)).toEqual([false, true, true, false]);
   });
 
-  it("restores the trust in the chain if it finds nothing wrong, until another check is required", () => {
+  it("restores the trust in the chain if nothing wrong is found", () => {
     const trusted = lane.chainJudged(NEW, null, NOW);
     expect(trusted).toMatchObject({ lookOwed: false, nextLook: { kind: "at", ms: NOW }, doubt: NO_DOUBT });
     expect(lane.isUnsure(lane.chainLookOwed(trusted))).toBe(true);
@@ -49,7 +49,7 @@ describe("a check of whether an endpoint serves the lane's chain", () => {
 });
 
 describe("the lowest open transaction of a lane", () => {
-  it("keeps its age under a new owner, and its successor's age starts at zero", () => {
+  it("keeps its age under a new owner", () => {
     const first = lane.headSeen(NEW, head(1, false, 400), NOW);
     expect(first.head).toMatchObject({ nonce: 1, sinceMs: NOW - 400, seenMs: NOW });
     const next = lane.headSeen(first, head(2, false, 900), NOW + 5);
@@ -58,7 +58,7 @@ describe("the lowest open transaction of a lane", () => {
     expect(lane.headSeen(none, head(3, false, 900), NOW + 7).head).toMatchObject({ sinceMs: NOW + 7 });
   });
 
-  it("does not change its record when it is seen again, and restarts its stuck timer once it is repaired", () => {
+  it("restarts its stuck timer after a repair", () => {
     const stuck = lane.headSeen(NEW, head(1, true, 400), NOW);
     expect(lane.headSeen(stuck, head(1, true), NOW + 5)).toBe(stuck);
     const repaired = lane.headSeen(stuck, head(1), NOW + 5);
@@ -79,7 +79,7 @@ describe("the lowest open transaction of a lane", () => {
   });
 
   // protects [Explained, and said aloud] src/application/detours/another-attempt.ts
-  it("restarts its stuck timer even if it is repaired before the next check", () => {
+  it("restarts its stuck timer even after a repair between two checks", () => {
     const seen = lane.headSeen(NEW, head(1, false, 400, 5), NOW);
     const stuck = lane.headStuck(seen, 1);
     expect(lane.headSeen(stuck, head(1, false, 0, 6), NOW + 5).head).toMatchObject({ sinceMs: NOW + 5, sentBefore: 6 });
@@ -98,7 +98,7 @@ describe("the lowest open transaction of a lane", () => {
 describe("the send window of a lane", () => {
   const refuse = (pace: lane.LanePace, nowMs: number) => lane.futureRefused(pace, { nowMs, random: 0.5 });
 
-  it("shrinks to one nonce if an endpoint refuses a future nonce, and opens again when an endpoint accepts one", () => {
+  it("shrinks to one nonce if an endpoint refuses a future nonce", () => {
     const closed = refuse(NEW, 0);
     expect([0, 1_499, 1_500].map((nowMs) => lane.openNonces(closed, nowMs))).toEqual([1, 1, 2]);
     expect(refuse(closed, 10)).toBe(closed);
@@ -131,7 +131,7 @@ describe("nonce holes of a lane", () => {
     ]);
   });
 
-  it("block the lane from the first check in which the chain's transaction count does not exceed them", () => {
+  it("that block the lane are stored with the time of the first check", () => {
     const blocked = lane.blockedBy(NEW, 4, 100);
     expect(lane.blockedBy(blocked, 4, 200)).toBe(blocked);
     expect(lane.blockedBy(blocked, 5, 200).blocking).toEqual({ nonce: 5, sinceMs: 200 });

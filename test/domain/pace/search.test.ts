@@ -11,7 +11,7 @@ function searched(...looks: readonly (readonly [atMs: number, found: boolean])[]
   return looks.reduce<Search | undefined>((search, [atMs, found]) => looked(search, found, atMs), undefined);
 }
 
-describe("the search for a transaction that the caller of an expired reservation may have sent", () => {
+describe("the search for a transaction of an expired reservation", () => {
   it.each<[string, Search | undefined, boolean]>([
     ["no check", searched(), false],
     ["one check that found nothing", searched([5_000, false]), false],
@@ -26,7 +26,7 @@ describe("the search for a transaction that the caller of an expired reservation
       true,
     ],
     // protects [Reservations] src/domain/pace/lane-pace.ts, src/application/detours/holes.ts
-  ])("ends only once nothing was found for as long as the reservation lasted: %s", (_, search, through) => {
+  ])("ends only after finding nothing for the reservation's duration: %s", (_, search, through) => {
     expect(isThrough(search, TTL_MS)).toBe(through);
   });
 });

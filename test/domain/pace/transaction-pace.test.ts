@@ -55,15 +55,12 @@ describe("the next send of a transaction", () => {
     expect(tx.isSendDue(pace, NOW)).toBe(due);
   });
 
-  it.each(SUBMIT_ANSWERS)(
-    "(after the answer %s) requires a price check first exactly if the payload was accepted or underpriced",
-    (answer) => {
-      expect(tx.awaitsVerdict({ ...signed, answer })).toBe(isTaken(answer) || answer === "underpriced");
-      expect(tx.awaitsVerdict(tx.judged({ ...signed, answer }))).toBe(false);
-    },
-  );
+  it.each(SUBMIT_ANSWERS)("requires a price check only after an accepted or underpriced send (%s)", (answer) => {
+    expect(tx.awaitsVerdict({ ...signed, answer })).toBe(isTaken(answer) || answer === "underpriced");
+    expect(tx.awaitsVerdict(tx.judged({ ...signed, answer }))).toBe(false);
+  });
 
-  it("is due as soon as the preceding nonce is mined if the transaction was refused as a future nonce", () => {
+  it("is due once the preceding nonce is mined if the nonce was too high", () => {
     const early = tx.refused(signed, "nonceTooHigh", { nowMs: NOW, random: 0.5 });
     expect(tx.predecessorMined(early).send).toBe(AT_ONCE);
     expect(tx.predecessorMined(rejected)).toBe(rejected);
@@ -76,7 +73,7 @@ describe("the next send of a transaction", () => {
 });
 
 describe("submission refusals of a transaction", () => {
-  it("are counted while they are consecutive, and the count is reset when an endpoint accepts the transaction", () => {
+  it("are counted until an endpoint accepts the transaction", () => {
     const again = tx.refused(rejected, "rejected", { nowMs: NOW, random: 0 });
     expect(again).toMatchObject({ failures: 2, rejections: 2, claimed: false });
     expect(tx.refused(again, "unknown", { nowMs: NOW, random: 0 })).toMatchObject({ failures: 3, rejections: 0 });
@@ -89,14 +86,14 @@ describe("submission refusals of a transaction", () => {
 });
 
 describe("the order of receipt checks", () => {
-  it("puts required checks first, then due ones, then the oldest, and those that got no answer last", () => {
+  it("starts with required checks, followed by due checks", () => {
     const failed = (ms: number) => tx.lookFailed(resumed, ms);
     const inTurn = [resumed, tx.lookWanted(looked), tx.looked(resumed, 1), tx.looked(resumed, 2), failed(3), failed(4)];
     const shuffled = [4, 2, 5, 0, 3, 1].map((index) => inTurn[index] as Pace);
     expect(shuffled.sort(tx.byTurn)).toEqual(inTurn);
   });
 
-  it("includes checks that are required or due, or whose last run is older than an interval", () => {
+  it("includes checks that last ran more than an interval ago", () => {
     expect([resumed, tx.lookWanted(looked), looked].map((pace) => tx.isLookDue(pace, NOW + 9, 10))).toEqual([
       true,
       true,
@@ -105,14 +102,14 @@ describe("the order of receipt checks", () => {
     expect(tx.isLookDue(looked, NOW + 10, 10)).toBe(true);
   });
 
-  it("keeps a required check required when it is requested again and when it fails", () => {
+  it("keeps a required check as required if the check fails", () => {
     expect(tx.lookWanted(resumed)).toBe(resumed);
     expect(tx.lookFailed(resumed, NOW).look).toBe(tx.LOOK_OWED);
   });
 });
 
 describe("the search for a transaction that the endpoints no longer have", () => {
-  it("starts when the transaction is first missed, and ends when the search is given up", () => {
+  it("starts when the transaction is first missed", () => {
     const lost = tx.sightLost(signed, NOW);
     expect(tx.searched(lost, NOW + 5).search).toEqual({ sinceMs: NOW, nextMs: NOW + 5 });
     expect(tx.searched(signed, NOW)).toBe(signed);
@@ -159,7 +156,7 @@ const event: fc.Arbitrary<(pace: Pace) => Pace> = fc.oneof(
 );
 
 describe("the schedule of a transaction, after any events,", () => {
-  it("always has the same fields, is immutable, and counts consecutive failures", () => {
+  it("always has the same fields", () => {
     const shape = Object.keys(resumed);
     fc.assert(
       fc.property(fc.array(event, { maxLength: 30 }), (events) => {
@@ -175,7 +172,7 @@ describe("the schedule of a transaction, after any events,", () => {
     );
   });
 
-  it("has no due send while a send is in progress, a receipt check is required, or there is nothing to send", () => {
+  it("has no due send while a send is in progress", () => {
     fc.assert(
       fc.property(fc.array(event, { maxLength: 30 }), ms, (events, nowMs) => {
         const pace = events.reduce((before, happens) => happens(before), resumed);

@@ -92,9 +92,9 @@ function item(txId: string, from: { state: "TRACKING" | "CONFIRMED" }, more: Par
   return { txId, event, from: status.state, to: to.state, subState: to.subState, ...more };
 }
 
-describe("the used amount of policy limits, kept by hour and day,", () => {
+describe("the used amount of a policy limit", () => {
   // protects [Attacks] src/domain/ledger/move.ts, src/domain/ledger/guard.ts, src/domain/policy/charges.ts
-  it("equals the sum of all charges, so that a create is admitted exactly if it fits the limits", () => {
+  it("equals the sum of all charges of the hour or day", () => {
     const limits = Object.fromEntries(Object.entries(LIMITS).map(([name, most]) => [name, `${most}`]));
     const policies = forSigner(LANE.signer, { maxCost: limits });
     fc.assert(

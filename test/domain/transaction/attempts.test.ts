@@ -42,7 +42,7 @@ describe("the list of attempts that may be sent", () => {
     [["initial", "cancel", "foreign"], [2]],
     [["external"], []],
     [[], []],
-  ])("contains, for attempts of the kinds %j, those with the numbers %j", (kinds, ordinals) => {
+  ])("for attempts of the kinds %j contains the attempts with the numbers %j", (kinds, ordinals) => {
     expect(sendableAttempts(attempts(...kinds)).map(({ ordinal }) => ordinal)).toEqual(ordinals);
   });
 });
@@ -56,7 +56,7 @@ describe("the attempt to send next", () => {
     [["external"], null, null],
     [["external"], 1, null],
   ])(
-    "is, for attempts of the kinds %j after a reorg removed the receipt of %j, number %j",
+    "for attempts of the kinds %j after a reorg removed the receipt of %j is number %j",
     (kinds, withdrawn, expected) => {
       const gone = withdrawn === null ? null : hash(withdrawn);
       expect(attemptToSend(attempts(...kinds), gone)?.ordinal ?? null).toBe(expected);
@@ -64,7 +64,7 @@ describe("the attempt to send next", () => {
   );
 });
 
-describe("the attempt kind of a payload that is signed again at another price", () => {
+describe("the kind of the next attempt if only the price changes", () => {
   it.each<[readonly (AttemptKind | "foreign")[], string]>([
     [["initial"], "reprice"],
     [["initial", "reprice"], "reprice"],
@@ -73,7 +73,7 @@ describe("the attempt kind of a payload that is signed again at another price", 
     [["initial", "cancel", "replace"], "replace"],
     [["placeholder", "foreign"], "placeholder"],
     [["cancel"], "cancel"],
-  ])("is, after attempts of the kinds %j, %s", (kinds, expected) => {
+  ])("after attempts of the kinds %j is %s", (kinds, expected) => {
     expect(repricedKind(attempts(...kinds))).toBe(expected);
   });
 });

@@ -36,7 +36,7 @@ describe("the median of fees", () => {
     expect(median(values)).toBe(expected);
   });
 
-  it("is one of the values, has at most half of them on either side, and does not sort the input in place", () => {
+  it("has at most half of the fees on either side", () => {
     fc.assert(
       fc.property(fc.array(fc.bigInt({ min: 0n, max: 10n ** 20n }), { minLength: 1 }), (values) => {
         const before = [...values];
@@ -208,7 +208,7 @@ describe("the first price of a transaction", () => {
     ),
   );
 
-  it("can be signed on any fee market, keeps requested fees, and exceeds no limit except the caller's own", () => {
+  it("never exceeds the ceiling unless the caller requested the fees", () => {
     fc.assert(
       fc.property(markets, wishes, fc.option(wei), (given, wanted, ceiling) => {
         const fees = priceFirstAttempt(given, wanted, ceiling);

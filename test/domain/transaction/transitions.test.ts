@@ -133,7 +133,7 @@ describe("the transaction state machine", () => {
     }
   });
 
-  it("enters a settled state by a chain outcome only from TRACKING/MINED, so only with a receipt", () => {
+  it("allows an outcome from the chain only in the state TRACKING/MINED", () => {
     const deciding = [
       "confirm",
       "revert",
@@ -154,7 +154,7 @@ describe("the transaction state machine", () => {
     expect(() => transition({ state: "TRACKING", subState: "PENDING" }, "confirm")).toThrow("from TRACKING/PENDING");
   });
 
-  it("refuses an event that keeps the status if the transaction does not exist", () => {
+  it("refuses a resubmit if the transaction does not exist", () => {
     expect(() => transition(null, "resubmit")).toThrow(IllegalTransition);
   });
 });
@@ -162,20 +162,17 @@ describe("the transaction state machine", () => {
 describe("completions in the feed", () => {
   const completing = EVENTS.filter((event) => (TRANSITIONS[event] as TransitionRule).completion !== undefined);
 
-  it("are created by every entry into a settled state, by a reorg out of one, and by getting stuck", () => {
+  it("are created by every settled state, by a reorg, and by getting stuck", () => {
     const settling = ["confirm", "revert", "confirmReplacement", "confirmCancel", "confirmExpiry", "loseNonce"];
     const refusing = ["refuse", "refuseReusedRequestId", "giveUp", "reject", "expire", "callOff"];
     expect([...completing].sort()).toEqual([...settling, ...refusing, "reorg", "stick"].sort());
   });
 
-  it.each(completing)(
-    "(event %s) have the state that the event enters, or REORGED if it leaves a settled state",
-    (event) => {
-      const rule: TransitionRule = TRANSITIONS[event];
-      const entered = rule.to === "same" ? null : rule.to.state;
-      expect(rule.completion?.state).toBe(event === "reorg" ? "REORGED" : entered);
-    },
-  );
+  it.each(completing)("(event %s) have the new state of the transaction, or REORGED after a reorg", (event) => {
+    const rule: TransitionRule = TRANSITIONS[event];
+    const entered = rule.to === "same" ? null : rule.to.state;
+    expect(rule.completion?.state).toBe(event === "reorg" ? "REORGED" : entered);
+  });
 
   it("are marked as settled unless the payload may still execute", () => {
     for (const event of completing) {

@@ -263,7 +263,7 @@ describe("the explanation of a transaction's status", () => {
     expect(help.every((each) => HELP_CODES.includes(each.code) && each.text.length > 0)).toBe(true);
   });
 
-  it("names the private endpoints that received the transaction, and offers to disclose it only if something is wrong", () => {
+  it("names the private endpoints that received the transaction", () => {
     const transaction = { attempts: [attempt({ private: true })] };
     const chain = { privateEndpoints: ["http://private.example"] };
     const calm = explain(situation({ transaction, chain }));
@@ -281,7 +281,7 @@ describe("the explanation of a transaction's status", () => {
   });
 
   // protects [Explained, and said aloud] src/domain/troubles/explain.ts
-  it("names every cause, the decisive one first, and offers remedies only for the decisive one", () => {
+  it("offers remedies only for the first cause", () => {
     const both = situation({
       lane: { suspended: true, head: { txId: "b", nonce: 6, state: "TRACKING", held: false } },
       transaction: { lastError: "underpriced" },
@@ -295,7 +295,7 @@ describe("the explanation of a transaction's status", () => {
     expect(blockedBy).toEqual({ txId: "b", nonce: 6 });
   });
 
-  it("names the expiry as the last cause, after a suspension or a hold", () => {
+  it("lists the expiry below a suspension or a hold", () => {
     const { causes, help } = explain(situation({ transaction: { validUntil: later(90) } }));
     expect(causes.map(({ code }) => code)).toEqual(["WAITING_FOR_BLOCK", "EXPIRES"]);
     expect(causes[1]?.text).toBe(
@@ -318,13 +318,13 @@ describe("the explanation of a transaction's status", () => {
     );
   });
 
-  it("offers to wait if nothing is wrong, and no action if the transaction is final", () => {
+  it("offers to wait if nothing is wrong", () => {
     expect(explain(situation()).help.map(({ code }) => code)).toEqual(["WAIT"]);
     const over = situation({ transaction: { state: "CONFIRMED", subState: null } });
     expect(explain(over).help).toEqual([]);
   });
 
-  it("names no lane problem as a cause for a mined transaction", () => {
+  it("of a mined transaction names no problem of the lane", () => {
     const { causes } = explain(situation({ transaction: mined, lane: { suspended: true, hole: hole() } }));
     expect(causes.map(({ code }) => code)).toEqual(["WAITING_FOR_CONFIRMATIONS"]);
   });
@@ -402,7 +402,7 @@ describe("the explanation of a transaction's status", () => {
     for (const { code } of actions) expect(helps).toContain(code);
   });
 
-  it("summarises in one sentence what is wrong, what it blocks, and what helps", () => {
+  it("states in one sentence what is wrong and what helps", () => {
     const explained = explain(
       situation({ transaction: stuck, chain: { ...dear, dearSinceBlock: 88 }, lane: { behind: 3 } }),
     );

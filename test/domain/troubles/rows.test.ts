@@ -44,8 +44,8 @@ const EVERYTHING: readonly Trouble[] = [
   ofEndpoint({ chainId: 5, index: 1, url: "https://rpc.example", status: "failing", behind: null }),
 ];
 
-describe("the list of troubles for operators", () => {
-  it("is sorted by severity, then by number of waiting transactions, then by age", () => {
+describe("the list of problems for operators", () => {
+  it("is sorted by severity, then by waiting transactions, then by age", () => {
     const seen = ranked([...EVERYTHING].reverse()).map(
       ({ severity, code, waiting }) => `${severity} ${code} ${waiting}`,
     );
@@ -72,18 +72,18 @@ describe("the list of troubles for operators", () => {
     expect(later.map(({ id }) => id)).toEqual([`tx:${txId}`]);
   });
 
-  it("describes each trouble in a full sentence", () => {
+  it("describes each problem in a full sentence", () => {
     for (const { sentence } of EVERYTHING) expect(sentence).toMatch(/^[A-Z].{20,}\.$/s);
   });
 
-  it("merges two reports of one trouble into one row with the higher severity", () => {
+  it("merges two reports of one problem into one row", () => {
     const blocked = { lane, txId, nonce: 7, since: ago(1), open: 3 } as const;
     const mild = { ...ofTransaction("INSUFFICIENT_FUNDS", blocked, "t"), severity: "WARNING" } as const;
     const found = once([mild, ...ofLane({ ...quiet, head }, NOW)]);
     expect(found.map(({ severity, code }) => [severity, code])).toEqual([["ERROR", "STUCK"]]);
   });
 
-  it("contains, for each action, a request that is complete except for the reason", () => {
+  it("contains for each action a request that lacks only the reason", () => {
     const actions = EVERYTHING.flatMap((each) => each.actions.map((action) => ({ ...action, code: each.code })));
     expect(actions.map(({ code, method, path, body }) => [code, method, path, body])).toEqual([
       ["KILLED", "DELETE", "/api/v1/kill", {}],
@@ -123,8 +123,8 @@ describe("a hole in the nonces of a lane", () => {
   });
 });
 
-describe("the list of troubles with endpoints", () => {
-  it("has a higher severity for an endpoint of the wrong chain than for one that fails", () => {
+describe("the list of problems with endpoints", () => {
+  it("gives a wrong chain a higher severity than a failing endpoint", () => {
     const of = (status: "failing" | "behind" | "foreign") =>
       ofEndpoint({ chainId: 5, index: 0, url: "https://rpc.example", status, behind: 30 });
     expect(of("foreign")).toMatchObject({
@@ -143,7 +143,7 @@ describe("the list of troubles with endpoints", () => {
     expect(ofDisputes(5, [])).toEqual([]);
   });
 
-  it("has a row with each endpoint's price if endpoints disagree about the gas price", () => {
+  it("has a row with each endpoint's gas price if the prices differ", () => {
     const answers = ["a asks 7 wei for a unit of gas", "b asks 900 wei for a unit of gas"];
     const trouble = ofPriceDispute(5, { answers, since: ago(3) });
     expect(trouble).toMatchObject({ code: "RPC_DISAGREES", severity: "ERROR", chainId: 5, since: ago(3) });

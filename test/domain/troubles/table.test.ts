@@ -41,8 +41,8 @@ describe("the table of troubles", () => {
   });
 });
 
-describe("the attention list for operators", () => {
-  it("has one row for all transactions of a lane with the same cause, with the lowest nonce and the earliest time", () => {
+describe("the list of problems for operators", () => {
+  it("has one row for all transactions of a lane with the same cause", () => {
     const seven = [1, 2, 3, 4, 5, 6, 7].map((nonce) => onLane("INSUFFICIENT_FUNDS", nonce));
     expect(condensed(seven)).toMatchObject([{ nonce: 1, waiting: 6, since: ago(7) }]);
     expect(condensed([...seven, onLane("INSUFFICIENT_FUNDS", 1, ago(1), 2)])).toHaveLength(2);
@@ -58,14 +58,14 @@ describe("the attention list for operators", () => {
     ]);
   });
 
-  it("counts, for an unreachable chain, the waiting transactions of all its lanes", () => {
+  it("counts the waiting transactions of all lanes of an unreachable chain", () => {
     const rows = [1, 2, 3].map((of) => onLane("CHAIN_UNREACHABLE", 6, ago(1), of));
     expect(condensed([ofUnreachable(5, ago(9), 0), ...rows])).toMatchObject([
       { code: "CHAIN_UNREACHABLE", txId: null, since: ago(9), waiting: 6 },
     ]);
   });
 
-  it("has a separate row for each decision that an operator must make", () => {
+  it("has a separate row for each transaction on hold", () => {
     expect(condensed([onLane("HELD", 1), onLane("HELD", 2)])).toHaveLength(2);
   });
 });

@@ -16,8 +16,8 @@ describeChainContract("simulated chain, direct", { evm: true }, async () => {
 
 const alice = new SampleSender(1);
 
-describe("the simulated chain, called directly without HTTP,", () => {
-  it("is unavailable for the named method, as often as the injected fault states", async () => {
+describe("the simulated chain without HTTP", () => {
+  it("is unavailable for one method as often as the injected fault states", async () => {
     const chain = new DirectChain(new SimulatedChain());
     chain.faults.inject({ kind: "unavailable" }, { method: "eth_getTransactionCount", times: 2 });
     await expect(chain.transactionCount(alice.address, "latest")).rejects.toThrow(ChainUnavailable);
@@ -33,20 +33,17 @@ describe("the simulated chain, called directly without HTTP,", () => {
     [{ kind: "unavailable" }, 0],
     [{ kind: "httpError", status: 502 }, 0],
     [{ kind: "error", code: -32005, message: "limit exceeded" }, 0],
-  ] as const)(
-    "answers `unknown` to a submission with the fault %o, and accepts the payload %i times",
-    async (fault, taken) => {
-      const simulated = new SimulatedChain();
-      const chain = new DirectChain(simulated);
-      chain.faults.inject(fault, { times: 1 });
-      const raws = [await alice.sign({ nonce: 0 }), await alice.sign({ nonce: 1 })];
-      const results = await submitFreely(chain, raws);
-      expect(results.map(({ answer }) => answer)).toEqual(["unknown", "accepted"]);
-      expect(simulated.pool.executableSize).toBe(taken * 2);
-    },
-  );
+  ] as const)("answers `unknown` for the fault %o and accepts the payload %i times", async (fault, taken) => {
+    const simulated = new SimulatedChain();
+    const chain = new DirectChain(simulated);
+    chain.faults.inject(fault, { times: 1 });
+    const raws = [await alice.sign({ nonce: 0 }), await alice.sign({ nonce: 1 })];
+    const results = await submitFreely(chain, raws);
+    expect(results.map(({ answer }) => answer)).toEqual(["unknown", "accepted"]);
+    expect(simulated.pool.executableSize).toBe(taken * 2);
+  });
 
-  it("also returns the answers of a second endpoint, which may lag", async () => {
+  it("also returns the answers of a second endpoint", async () => {
     const simulated = new SimulatedChain();
     const lagging = new Faults();
     const chain = new DirectChain(simulated, { elsewhere: { chain: simulated, faults: lagging } });

@@ -17,7 +17,7 @@ function chainWith(options: Partial<SimulatedChainOptions> = {}): SimulatedChain
 }
 
 describe("the simulated mempool (nonces):", () => {
-  it("it refuses a mined nonce as too low, and names the next one", async () => {
+  it("it refuses a mined nonce as too low", async () => {
     const chain = chainWith();
     const raw = await alice.sign({ nonce: 0 });
     expect(said(chain, raw)).toBe("accepted");
@@ -25,7 +25,7 @@ describe("the simulated mempool (nonces):", () => {
     expect(said(chain, raw)).toBe("nonce too low: next nonce 1, tx nonce 0");
   });
 
-  it("it answers `already known` for bytes that it has, executable or queued", async () => {
+  it("it answers `already known` if it already has the transaction", async () => {
     const chain = chainWith();
     for (const nonce of [0, 5]) {
       const raw = await alice.sign({ nonce });
@@ -34,7 +34,7 @@ describe("the simulated mempool (nonces):", () => {
     }
   });
 
-  it("it queues nonces above a gap, and promotes all of them once the gap is filled", async () => {
+  it("it queues nonces above a gap until the gap is filled", async () => {
     const chain = chainWith();
     for (const nonce of [3, 1, 2]) expect(said(chain, await alice.sign({ nonce }))).toBe("accepted");
     expect(chain.pendingNonce(alice.address)).toBe(0);
@@ -55,7 +55,7 @@ describe("the simulated mempool (nonces):", () => {
     expect(chain.pendingNonce(alice.address)).toBe(65);
   });
 
-  it("it does not count executable transactions toward the limit of queued ones", async () => {
+  it("it does not count executable transactions as queued", async () => {
     const chain = chainWith();
     for (let nonce = 0; nonce < 100; nonce++) chain.submit(await alice.sign({ nonce }));
     expect(chain.pendingNonce(alice.address)).toBe(100);
@@ -70,7 +70,7 @@ describe("the simulated mempool (nonces):", () => {
     expect(said(chain, await alice.sign({ nonce: 1 }))).toBe("accepted");
   });
 
-  it("it accepts one transaction at a time if configured to refuse nonces above an unmined one", async () => {
+  it("it can be configured to accept only one transaction at a time", async () => {
     const chain = chainWith({ pool: { futureNonces: "refuseUnmined" } });
     expect(said(chain, await alice.sign({ nonce: 0 }))).toBe("accepted");
     expect(said(chain, await alice.sign({ nonce: 1 }))).toMatch(/^nonce too high/);
@@ -127,7 +127,7 @@ describe("the simulated mempool (balances and fees):", () => {
     expect(said(chain, raw)).toBe("accepted");
   });
 
-  it("it requires a balance that covers all executable transactions of the sender together", async () => {
+  it("it requires a balance for all executable transactions together", async () => {
     const chain = chainWith();
     const gasCost = 21_000n * 10n * GWEI;
     chain.setBalance(alice.address, ETHER + 3n * gasCost);
@@ -165,7 +165,7 @@ describe("the simulated mempool (balances and fees):", () => {
     expect(said(chain, await alice.sign({ nonce: 0 }))).toMatch(/^max fee per gas less than block base fee/);
   });
 
-  it("it refuses a tip below the node's minimum, and a tip above the fee cap", async () => {
+  it("it refuses a tip below the node's minimum", async () => {
     const chain = chainWith({ minimumTip: 2n * GWEI });
     expect(said(chain, await alice.sign({ nonce: 0 }))).toMatch(/^transaction underpriced: tip needed/);
     const raw = await rawWithTipAboveCap();
@@ -186,14 +186,14 @@ describe("the simulated mempool (gas and size limits):", () => {
     expect(said(chain, await alice.sign({ nonce: 1, to: null, data, gas: 53_022n }))).toBe("accepted");
   });
 
-  it("it refuses more gas than the block limit, and transactions over 128 kB", async () => {
+  it("it refuses a transaction with more gas than the block limit", async () => {
     const chain = chainWith();
     expect(said(chain, await alice.sign({ nonce: 0, gas: 30_000_001n }))).toBe("exceeds block gas limit");
     const data: Hex = `0x${"00".repeat(131_072)}`;
     expect(said(chain, await alice.sign({ nonce: 0, data, gas: 10_000_000n }))).toMatch(/^oversized data/);
   });
 
-  it("it fills a block by the best price, and leaves the rest for the next block", async () => {
+  it("it fills a block with the transactions that pay the best price", async () => {
     const chain = chainWith({ blockGasLimit: 42_000n });
     chain.submit(await alice.sign({ nonce: 0 }));
     chain.submit(await alice.sign({ nonce: 1 }));
@@ -203,7 +203,7 @@ describe("the simulated mempool (gas and size limits):", () => {
     expect(second?.transactions.map(({ transaction }) => transaction.nonce)).toEqual([1]);
   });
 
-  it("it drops the highest nonces of the largest sender if executable transactions are too many", async () => {
+  it("it drops the highest nonces of the largest sender when full", async () => {
     const chain = chainWith({ pool: { globalSlots: 4, accountSlots: 2 } });
     chain.submit(await bob.sign({ nonce: 0 }));
     for (let nonce = 0; nonce < 5; nonce++) expect(said(chain, await alice.sign({ nonce }))).toBe("accepted");
@@ -220,14 +220,14 @@ describe("the simulated mempool (gas and size limits):", () => {
 });
 
 describe("the simulated mempool (raw bytes):", () => {
-  it("it refuses a transaction of another chain and one without replay protection", async () => {
+  it("it refuses a transaction of another chain", async () => {
     const chain = chainWith();
     expect(said(chain, await alice.sign({ nonce: 0, chainId: 1 }))).toBe("invalid sender");
     const unprotected = await alice.account.signTransaction({ type: "legacy", nonce: 0, gas: 21_000n, gasPrice: GWEI });
     expect(said(chain, unprotected)).toBe("only replay-protected (EIP-155) transactions allowed over RPC");
   });
 
-  it("it refuses the second valid form of a signature, with the higher s value (EIP-2)", async () => {
+  it("it refuses a signature with the higher s value (EIP-2)", async () => {
     const chain = chainWith();
     expect(said(chain, flipSignature(await alice.sign({ nonce: 0 })))).toBe("invalid sender");
   });

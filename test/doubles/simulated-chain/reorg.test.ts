@@ -15,7 +15,7 @@ async function send(chain: SimulatedChain, sender: SampleSender, nonce: number, 
 }
 
 describe("a reorg of the simulated chain", () => {
-  it("replaces blocks by a longer branch with other hashes, and keeps the old ones readable by hash", () => {
+  it("replaces blocks by a longer branch", () => {
     const chain = new SimulatedChain();
     const [, second, third] = chain.mine(3);
     const branch = chain.reorg(2);
@@ -38,7 +38,7 @@ describe("a reorg of the simulated chain", () => {
     expect(chain.account(alice.address).nonce).toBe(2);
   });
 
-  it("returns dropped transactions to the mempool, and restores nonce and balance", async () => {
+  it("returns dropped transactions to the mempool", async () => {
     const chain = new SimulatedChain();
     const before = chain.account(alice.address);
     const hash = await send(chain, alice, 0, ETHER);
@@ -105,8 +105,8 @@ describe("a reorg of the simulated chain", () => {
   });
 });
 
-describe("on the simulated chain, a program that uses our key", () => {
-  it("consumes a nonce, and its transaction displaces ours from the mempool", async () => {
+describe("another program with the same key on the simulated chain", () => {
+  it("displaces our transaction from the mempool", async () => {
     const chain = new SimulatedChain();
     const ours = await send(chain, alice, 0);
     const next = await send(chain, alice, 1);
@@ -117,7 +117,7 @@ describe("on the simulated chain, a program that uses our key", () => {
     expect(chain.pendingNonce(alice.address)).toBe(2);
   });
 
-  it("changes only the pending transaction count while its transaction is unmined", () => {
+  it("changes only the pending count before mining", () => {
     const chain = new SimulatedChain();
     chain.injectForeign(alice.address);
     expect(chain.pendingNonce(alice.address)).toBe(1);
@@ -167,7 +167,7 @@ function canonical(chain: SimulatedChain): readonly SimulatedBlock[] {
 }
 
 describe("the simulated chain, after any sequence of events,", () => {
-  it("has the state that its canonical blocks produced, and a consistent mempool", () => {
+  it("has the state that its canonical blocks produced", () => {
     fc.assert(
       fc.property(steps, (plan) => {
         const chain = new SimulatedChain();

@@ -97,7 +97,7 @@ describe("the JSON-RPC server of the simulated chain", () => {
     expect(await rpc(without, "eth_getBlockReceipts", "0x0")).toMatchObject({ error: { code: -32601 } });
   });
 
-  it("returns the safe and finalized blocks by depth, or an error if disabled", async () => {
+  it("returns the safe and finalized blocks by depth", async () => {
     const chain = new SimulatedChain({ tagDepths: { safe: 2, finalized: 4 } });
     const server = await start({ chain });
     chain.mine(10);
@@ -193,7 +193,7 @@ describe("a fault injected into the simulated JSON-RPC server", () => {
     expect(answers).toMatchObject([{ result: "0x7a69" }, { error: { code: -32005 } }]);
   });
 
-  it("can pin an endpoint to an old block, above which it returns nothing", async () => {
+  it("can limit an endpoint to the blocks up to an old block", async () => {
     const chain = new SimulatedChain();
     const [upToDate, lagging] = [await start({ chain }), await start({ chain })];
     chain.submit(await alice.sign({ nonce: 0 }));

@@ -60,7 +60,7 @@ describe("a node's /rpc as the only provider", () => {
     await audit({ database, rpcUrl: edr.url });
   });
 
-  it("serves cast, and honours its explicit nonces unless the URL requests to ignore them", {
+  it("serves cast, including sends with explicit nonces", {
     timeout: TIMEOUT_MS,
   }, async ({ edr, nodes, database }) => {
     const binary = await installed("cast", cast);

@@ -16,11 +16,7 @@ const socketOf = (url: string) => `${url.replace(/^http/, "ws")}/rpc`;
 
 describe("a node's /rpc over a WebSocket", { timeout: TIMEOUT_MS }, () => {
   // protects [JSON-RPC] src/adapters/http/sockets/rpc-socket.ts, src/adapters/http/sockets/rpc-sockets.ts
-  it("serves viem: 200 concurrent sends, blocks, logs, and the replacement of a transaction", async ({
-    edr,
-    nodes,
-    database,
-  }) => {
+  it("serves sends, blocks, logs and replacements to viem", async ({ edr, nodes, database }) => {
     const { url, client } = await nodes.start(edr.url);
     const transport = webSocket(socketOf(url));
     const wallet = createWalletClient({ chain: hardhat, transport, account: SIGNER });
@@ -60,11 +56,7 @@ describe("a node's /rpc over a WebSocket", { timeout: TIMEOUT_MS }, () => {
   });
 
   // protects [JSON-RPC] src/adapters/http/sockets/rpc-socket.ts, src/adapters/http/sockets/rpc-sockets.ts
-  it("serves ethers: 200 concurrent sends, blocks, logs, and the replacement of a transaction", async ({
-    edr,
-    nodes,
-    database,
-  }) => {
+  it("serves sends, blocks, logs and replacements to ethers", async ({ edr, nodes, database }) => {
     const { url, client } = await nodes.start(edr.url);
     const provider = new WebSocketProvider(socketOf(url), undefined, { cacheTimeout: -1 });
     const signer = await provider.getSigner(SIGNER);

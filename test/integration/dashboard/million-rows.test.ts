@@ -51,7 +51,7 @@ const ASKED = [
 /** Calls with which a node always reads the newest block of its chain. The test does not count them. */
 const FOLLOWING = /eth_(blockNumber|getBlockByNumber|getBlockByHash|chainId)"/;
 
-describe("a node with 10,000 lanes and a million transactions", () => {
+describe("a node with a million transactions", () => {
   let stack: Stack;
   let browser: Browser;
   let page: Page;
@@ -122,7 +122,7 @@ describe("a node with 10,000 lanes and a million transactions", () => {
   });
 
   // protects [The dashboard] src/application/queries/explain.ts, src/adapters/dashboard/public/parts/explanation.js
-  it("needs under 200 ms of browser CPU for each dashboard page, and calls no endpoint", async () => {
+  it("needs under 200 ms of browser CPU for each dashboard page", async () => {
     await open("#/");
     const before = await asked();
     for (const place of PAGES) {
@@ -134,7 +134,7 @@ describe("a node with 10,000 lanes and a million transactions", () => {
   });
 
   // protects [The dashboard] src/application/queries/explain.ts, src/adapters/dashboard/public/parts/explanation.js
-  it("calls the endpoint once when a lane is opened in the dashboard, and not for other views", async () => {
+  it("calls the endpoint only once when a lane is opened in the dashboard", async () => {
     await open("#/");
     const before = await asked();
     const spentBefore = await spentMs();
@@ -151,7 +151,7 @@ describe("a node with 10,000 lanes and a million transactions", () => {
     expect(await asked()).toBe(opened);
   });
 
-  it("shows the only stuck lane at the top of the dashboard, with a link to it", async () => {
+  it("shows the only stuck lane at the top of the dashboard", async () => {
     await open("#/");
     await page.locator(".trouble").first().locator(`a[title="${STUCK}"]`).click();
     await page.locator(".strip .nonce.stuck").first().waitFor();

@@ -146,7 +146,7 @@ describe("an operator who uses only the dashboard", () => {
     expect(await stack.client.waitFor(txId, { timeoutMs: A_MINUTE })).toMatchObject({ state: "CONFIRMED" });
   });
 
-  it("finds a nonce that another program used, suspends the lane meanwhile, and acknowledges the notice", async () => {
+  it("can repair a lane after another program used a nonce", async () => {
     await stack.chain.setBaseFee(null);
     await stack.client.waitFor((await stack.client.send(transfer(3))).txId);
     await stack.chain.pauseMining();

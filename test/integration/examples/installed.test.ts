@@ -38,7 +38,7 @@ function install(name: string): string {
 const start = (place: string, variables: Variables = {}) =>
   spawnProgram("npm", ["start", "--silent"], { directory: place, variables });
 
-describe("a copy of the example, after it is installed and started,", () => {
+describe("an installed copy of the example", () => {
   it.each<[name: string, said: readonly RegExp[]]>([
     ["payouts", [/^the shop was killed/m, /^40 of 40 orders are PAID, 40 of them exactly once on the chain$/m]],
     [
@@ -56,7 +56,7 @@ describe("a copy of the example, after it is installed and started,", () => {
     for (const each of said) expect(output).toMatch(each);
   });
 
-  it("three-nodes loses nothing when the node that owns the lane is killed", { timeout: TIMEOUT_MS }, async ({
+  it("three-nodes loses nothing when the owner of the lane is killed", { timeout: TIMEOUT_MS }, async ({
     edr,
     nodes,
     database,

@@ -3,9 +3,9 @@ import { HEIGHTS, LIES, LOST_ANSWERS, RECEIPTS } from "../../support/troubles/an
 import { it } from "../../support/troubles/scene.ts";
 import { casesOf, endure } from "../../support/troubles/trouble.ts";
 
-describe("each payload is executed once, or reported as never executed, if responses are lost, late or false:", () => {
+describe("with faulty responses, no payload is lost or executed twice", () => {
   it.for(casesOf([...HEIGHTS, ...LIES, ...LOST_ANSWERS, ...RECEIPTS]))(
-    "in the case that %s",
+    "if %s",
     async ([, trouble, policy], { stage }) => {
       await endure(await stage(trouble.setting, policy), trouble);
     },

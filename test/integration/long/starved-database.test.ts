@@ -45,11 +45,7 @@ async function undergo(
 
 describe("a full disk of the database", () => {
   // protects [The database's rights, name and limits] src/adapters/postgres/session/errors.ts, src/domain/errors.ts
-  it("causes 503 responses and one log line, and accepted transactions continue when there is space again", async ({
-    edr,
-    nodes,
-    database,
-  }) => {
+  it("causes 503 responses until there is space again", async ({ edr, nodes, database }) => {
     const node = await nodes.start(edr.url, SHORT_LEASE);
     const caller = await undergo(node, { database, rpcUrl: edr.url }, async ({ refusals }) => {
       await database.query(FILL_DISK);
@@ -71,7 +67,7 @@ describe("a full disk of the database", () => {
 
 describe("a database server without a free connection", () => {
   // protects [The database's rights, name and limits] src/adapters/postgres/session/is-away.ts
-  it("delays the start of a node, later causes 503 responses, and causes no loss", async ({ edr, nodes, database }) => {
+  it("causes no loss of accepted requests", async ({ edr, nodes, database }) => {
     const role = `limited_${new URL(database.url).pathname.slice(-12)}`;
     await database.query(`CREATE ROLE ${role} LOGIN PASSWORD 'secret' CONNECTION LIMIT 0`);
     await migrate({ databaseUrl: database.url, grant: role });
@@ -105,11 +101,7 @@ const TABLES = ["lane", "transaction", "attempt", "node_instance"].map((table) =
 
 describe("a table lock of another database client", () => {
   // protects [The database's rights, name and limits] src/adapters/postgres/session/limits.ts, src/application/lane/lease.ts
-  it("does not delay creates if it is a read lock, such as that of pg_dump on every table", async ({
-    edr,
-    nodes,
-    database,
-  }) => {
+  it("as taken by pg_dump does not delay creates", async ({ edr, nodes, database }) => {
     const node = await nodes.start(edr.url, SHORT_LEASE);
     const caller = await undergo(node, { database, rpcUrl: edr.url }, async () => {
       const dump = new Client({ connectionString: database.url });
@@ -122,11 +114,7 @@ describe("a table lock of another database client", () => {
   });
 
   // protects [The database's rights, name and limits] src/adapters/postgres/session/limits.ts, src/application/lane/lease.ts
-  it("causes 503 responses while it lasts, if it is exclusive (as of ALTER TABLE) and longer than a lease", async ({
-    edr,
-    nodes,
-    database,
-  }) => {
+  it("as taken by ALTER TABLE causes 503 responses", async ({ edr, nodes, database }) => {
     const node = await nodes.start(edr.url, SHORT_LEASE);
     await undergo(node, { database, rpcUrl: edr.url }, async (caller) => {
       const alter = connect(database.url);
@@ -142,7 +130,7 @@ describe("a table lock of another database client", () => {
   });
 
   // protects [The database's rights, name and limits] src/adapters/postgres/session/limits.ts, src/application/lane/lease.ts
-  it("causes no loss if VACUUM FULL takes it on every table in turn", async ({ edr, nodes, database }) => {
+  it("as taken by VACUUM FULL causes no loss", async ({ edr, nodes, database }) => {
     const node = await nodes.start(edr.url, SHORT_LEASE);
     await undergo(node, { database, rpcUrl: edr.url }, async () => {
       for (const table of TABLES.split(", ")) await database.query(`VACUUM FULL ${table}`);

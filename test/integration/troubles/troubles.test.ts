@@ -21,8 +21,8 @@ const FEW = named(EVERY, [
   ["a reorg of depth 4 mines another attempt", "move"],
 ]);
 
-describe("with a complete node and faults on its connection to the chain, each payload is executed once, or reported as never executed:", () => {
-  it.for(casesOf(FEW))("in the case that %s", async ([, trouble, policy], { stage }) => {
+describe("on a complete node, no payload is lost or executed twice", () => {
+  it.for(casesOf(FEW))("if %s", async ([, trouble, policy], { stage }) => {
     await endure(await stage(trouble.setting, policy), trouble);
   });
 });

@@ -142,7 +142,7 @@ describe("default settings", () => {
 });
 
 describe("the resolution of configuration values", () => {
-  it("prefers flag over environment, environment over file, and file over default", () => {
+  it("uses the flag first, then the environment, then the file", () => {
     const file = { port: 1, batchSize: 7 };
     const env = { FENCEPOST_PORT: "2" };
     expect(load({ file }).config).toMatchObject({ port: 1, writer: { batchSize: 7 } });
@@ -165,7 +165,7 @@ describe("the resolution of configuration values", () => {
 });
 
 describe("chains in the configuration", () => {
-  it("are one chain if only an RPC URL is given, with the chain id that the endpoint reports", () => {
+  it("are one chain with the endpoint's chain id if only an RPC URL is given", () => {
     const { config } = load({ env: { FENCEPOST_RPC_URL: "http://a, http://b" } });
     expect(config.chains).toMatchObject([{ chainId: null, rpcUrls: ["http://a", "http://b"] }]);
   });
@@ -253,7 +253,7 @@ describe("chains in the configuration", () => {
   });
 
   // protects [Chains that differ] src/adapters/postgres/schema/served-chains.ts, src/main/node/serve-chains.ts, src/main/config/chains.ts
-  it("have the id of FENCEPOST_CHAIN_ID if there is one endpoint or one entry", () => {
+  it("have the id of FENCEPOST_CHAIN_ID if only one endpoint is given", () => {
     const ids = (given: Given) => load(given).config.chains.map(({ chainId }) => chainId);
     const env = { FENCEPOST_CHAIN_ID: "5" };
     expect(ids({ env: { ...env, FENCEPOST_RPC_URL: "http://a" } })).toEqual([5]);
@@ -499,7 +499,7 @@ describe("the configuration is refused in one clear line for", () => {
   });
 
   // protects [Attacks] src/adapters/http/app.ts, src/main/config/combinations.ts
-  it("`start` without API keys on an admin address that other machines can reach", () => {
+  it("`start` without API keys on a non-loopback admin address", () => {
     const { FENCEPOST_API_KEYS: _, ...open } = { ...START, FENCEPOST_AUTH: "none", FENCEPOST_ADMIN_PORT: "3001" };
     expect(mistakes({ command: "start", env: { ...open, FENCEPOST_ADMIN_HOST: "10.0.0.7" } })).toEqual([
       'FENCEPOST_AUTH: "none" is for loopback addresses only, but FENCEPOST_ADMIN_HOST lets others reach it: use 127.0.0.1, or set API keys',
@@ -509,7 +509,7 @@ describe("the configuration is refused in one clear line for", () => {
 
   // protects [Attacks] src/main/config/combinations.ts
   it.each(["0.0.0.0", "::", "10.0.0.7", "relay.example"])(
-    "`start` without API keys on the address %s, which other machines can reach",
+    "`start` without API keys on the non-loopback address %s",
     (host) => {
       const { FENCEPOST_API_KEYS: _, ...open } = { ...START, FENCEPOST_AUTH: "none", FENCEPOST_HOST: host };
       expect(mistakes({ command: "start", env: open })).toEqual([
@@ -530,7 +530,7 @@ describe("the configuration is refused in one clear line for", () => {
     ["a mnemonic", "test test test test test test test test test test test junk", ["test test"]],
     // protects [Signers] src/main/config/credentials.ts
     // protects [Attacks] src/main/config/sources.ts
-  ])("a setting that contains %s by mistake, without quoting the value", (_, secret, parts) => {
+  ])("a misplaced secret (%s), without showing the value", (_, secret, parts) => {
     for (const key of SETTING_KEYS) {
       const lines = mistakes({ env: { [SETTINGS[key].variable]: secret } }).join("\n");
       for (const part of parts) expect(lines).not.toContain(part);
@@ -549,7 +549,7 @@ describe("the configuration is refused in one clear line for", () => {
     expect(line).toMatch(/^\P{Cc}{1,200}$/u);
   });
 
-  it("setting names that JavaScript treats specially, such as __proto__", () => {
+  it("setting names such as __proto__", () => {
     const file = JSON.parse('{ "__proto__": { "port": 1 }, "constructor": 1, "toString": 2 }');
     expect(mistakes({ file })).toHaveLength(3);
     expect(load({ file: Object.create({ port: 1 }) }).config.port).toBe(3000);
@@ -567,7 +567,7 @@ describe("a confirmation count inherited from the common settings", () => {
 });
 
 describe("the configuration of a command", () => {
-  it("must include, for start, the database, a chain, a signer and authentication", () => {
+  it("for start requires a database, a chain, a signer and authentication", () => {
     expect(mistakes({ command: "start" }).map((line) => line.split(":")[0])).toEqual([
       "FENCEPOST_DATABASE_URL",
       "FENCEPOST_RPC_URL",
@@ -600,7 +600,7 @@ describe("the configuration of a command", () => {
     expect(config.keyQuotas).toEqual(usual);
   });
 
-  it("is complete, for start, with any kind of signer and with chains from a file", () => {
+  it("for start accepts any kind of signer", () => {
     const { FENCEPOST_PRIVATE_KEYS: _, FENCEPOST_RPC_URL: __, ...rest } = START;
     const file = { chains: [{ rpc: "http://a" }] };
     const mnemonic = "test test test test test test test test test test test junk";
@@ -631,13 +631,13 @@ describe("the configuration of a command", () => {
     }
   });
 
-  it("is refused, for start, with a list of every kind of signer if no signer is set", () => {
+  it("for start is refused with a list of all kinds of signers if no signer is set", () => {
     const { FENCEPOST_PRIVATE_KEYS: _, ...rest } = START;
     const [line = ""] = mistakes({ command: "start", env: rest });
     for (const key of SIGNER_KEYS.slice(1)) expect(line).toContain(SETTINGS[key].variable);
   });
 
-  it("has each invalid setting reported once, and not also as missing", () => {
+  it("has each invalid setting reported only once", () => {
     const env = { ...START, FENCEPOST_DATABASE_URL: "mysql://x", FENCEPOST_PRIVATE_KEYS: "0x12" };
     expect(mistakes({ command: "start", env })).toHaveLength(2);
   });
@@ -670,19 +670,16 @@ describe("the configuration of a command", () => {
     });
 
     // protects [Attacks] src/main/config/combinations.ts
-    it.each(["0.0.0.0", "::", "10.0.0.7", "relay.example"])(
-      "on the address %s, which other machines can reach",
-      (host) => {
-        const env = { FENCEPOST_HOST: host };
-        expect(mistakes({ command: "dev", env })).toEqual([
-          "FENCEPOST_API_KEYS: is required by dev, because FENCEPOST_HOST lets others reach it (name:secret, comma-separated; or FENCEPOST_HOST=127.0.0.1)",
-        ]);
-        expect(mistakes({ command: "dev", env: { ...env, FENCEPOST_AUTH: "none" } })).toEqual([
-          'FENCEPOST_AUTH: "none" is for loopback addresses only, but FENCEPOST_HOST lets others reach it: use 127.0.0.1, or set API keys',
-        ]);
-        expect(mistakes({ command: "dev", env: { ...env, FENCEPOST_API_KEYS: START.FENCEPOST_API_KEYS } })).toEqual([]);
-      },
-    );
+    it.each(["0.0.0.0", "::", "10.0.0.7", "relay.example"])("on the non-loopback address %s", (host) => {
+      const env = { FENCEPOST_HOST: host };
+      expect(mistakes({ command: "dev", env })).toEqual([
+        "FENCEPOST_API_KEYS: is required by dev, because FENCEPOST_HOST lets others reach it (name:secret, comma-separated; or FENCEPOST_HOST=127.0.0.1)",
+      ]);
+      expect(mistakes({ command: "dev", env: { ...env, FENCEPOST_AUTH: "none" } })).toEqual([
+        'FENCEPOST_AUTH: "none" is for loopback addresses only, but FENCEPOST_HOST lets others reach it: use 127.0.0.1, or set API keys',
+      ]);
+      expect(mistakes({ command: "dev", env: { ...env, FENCEPOST_API_KEYS: START.FENCEPOST_API_KEYS } })).toEqual([]);
+    });
   });
 });
 

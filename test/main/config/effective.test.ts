@@ -49,7 +49,7 @@ describe("the effective configuration that is printed", () => {
     expect(rows.has("chains[1].confirmations")).toBe(false);
   });
 
-  it("shows that the environment replaced a chain's endpoint", () => {
+  it("shows that an environment variable replaced a chain's endpoint", () => {
     const rows = effective({ chains: [{ rpc: "http://a" }] }, { FENCEPOST_RPC_URL: "http://b" });
     expect(rows.get("chains[0].rpc")).toMatchObject({ value: "http://b/", origin: "environment" });
   });
@@ -73,7 +73,7 @@ describe("in the effective configuration, the gas cap per transaction", () => {
 });
 
 describe("in the effective configuration, the cost ceilings of a transaction", () => {
-  it("are shown for the chain id that the only endpoint reports", () => {
+  it("are shown for the endpoint's chain id", () => {
     const variables = { FENCEPOST_RPC_URL: "http://a" };
     const said = effective({}, variables, [31_337]);
     expect(said.get("maxFeeGwei")).toEqual({
@@ -85,7 +85,7 @@ describe("in the effective configuration, the cost ceilings of a transaction", (
     expect(effective({}, variables, [424_242]).get("maxFeeGwei")?.value).toBe("100 (chain 424242 is not a known one)");
   });
 
-  it("are shown for each of several chains, and a chain's own ceiling takes precedence", () => {
+  it("are shown separately for each chain", () => {
     const chains = [
       { id: 1, rpc: "http://a" },
       { rpc: "http://b", maxGasCostWei: "7" },

@@ -126,7 +126,7 @@ describe("a configuration file that other users of the machine can read", () => 
     ["a mnemonic", { ...OPEN, mnemonic: PHRASE }],
     ["API keys", { ...OPEN, auth: "keys", privateKeyFiles: ["k"], apiKeys: [{ name: "ci", secret: "s".repeat(22) }] }],
     // protects [Signers] src/main/config/file.ts
-  ])("prevents a start if it contains %s", async (_, content) => {
+  ])("prevents a start if the file contains %s", async (_, content) => {
     const name = "fencepost.config.json";
     for (const mode of [0o644, 0o640, 0o604]) {
       await writeMode(name, JSON.stringify(content), mode);
@@ -142,7 +142,7 @@ describe("a configuration file that other users of the machine can read", () => 
     await expect(start()).resolves.toMatchObject({ warnings: [] });
   });
 
-  it("is accepted if it contains no keys but reads them from elsewhere", async () => {
+  it("is accepted if the file contains no keys", async () => {
     const text = `export default { ...${JSON.stringify(OPEN)}, privateKeys: ["cd".repeat(32)] };`;
     await writeMode("fencepost.config.js", text, 0o644);
     await expect(start()).resolves.toMatchObject({ warnings: [] });
@@ -168,7 +168,7 @@ describe("the place that holds the signing keys", () => {
     return (await loadConfig({ command, variables, workingDirectory: directory, nodeId: "n" })).config;
   };
 
-  it("is a separate process with start, otherwise a thread, unless configured", async () => {
+  it("is by default a separate process with start, and otherwise a thread", async () => {
     expect((await loaded("start")).signing).toBe("process");
     expect((await loaded("dev")).signing).toBe("thread");
     expect((await loaded("start", { FENCEPOST_SIGNING: "thread" })).signing).toBe("thread");
@@ -176,7 +176,7 @@ describe("the place that holds the signing keys", () => {
   });
 
   // protects [Signers] src/main/config/load.ts, src/main/node/open-signing.ts
-  it("is the only place where key files are read, so that a node with a separate signing process never has the keys", async () => {
+  it("is the only place where key files are read", async () => {
     expect((await loaded("start", { FENCEPOST_SIGNING: "thread" })).secrets).toContain(KEY);
     expect((await loaded("start")).secrets).not.toContain(KEY);
   });

@@ -26,7 +26,7 @@ describe("secrets that cannot be masked", () => {
     ["a part of a setting's name", "api_keys"],
     ["five characters", "abc12"],
     // protects [Attacks] src/domain/text/own-words.ts, src/domain/text/mask.ts, src/main/config/secrets.ts
-  ])("cause one warning at start, with the setting's name and not the value: %s", (_, password) => {
+  ])("cause one warning at start with the name of the setting: %s", (_, password) => {
     const variables = { FENCEPOST_DATABASE_URL: `postgres://app:${password}@db/app` };
     const { resolution } = configFrom({ command: "dev", variables, file: null, flags: {} }, "n");
     expect(unmaskedSecrets(resolution)).toEqual([

@@ -12,7 +12,7 @@ const variablesOf = (variables: Record<string, string>) =>
  * On a terminal, `fencepost dev` runs its node as a separate process: the same command, with its parent's chain and
  * accounts.
  */
-it("fencepost dev on a terminal, with its own chain, starts its node without authentication unless an API key is set", () => {
+it("fencepost dev with its own chain needs no authentication unless an API key is set", () => {
   const open = variablesOf({});
   expect(open).toMatchObject({ FENCEPOST_AUTH: "none", FENCEPOST_RPC_URL: chain.url, FENCEPOST_CHAIN_ID: "31337" });
   expect(() => configFrom({ command: "dev", variables: open, file: null, flags: {} }, "n")).not.toThrow();

@@ -34,7 +34,7 @@ const baseFee = async () =>
   BigInt(((await chain.rpc("eth_getBlockByNumber", ["latest", false])) as { baseFeePerGas: string }).baseFeePerGas);
 
 describe("terminal keys of fencepost dev", () => {
-  it("include r, which replaces the last blocks by a longer branch, each time it is pressed", async () => {
+  it("include r, which replaces the last blocks by a longer branch", async () => {
     const { keys, said } = playing();
     for (let round = 0; round < 2; round++) {
       await chain.mine(3);
@@ -49,7 +49,7 @@ describe("terminal keys of fencepost dev", () => {
     }
   });
 
-  it("include r, which prints a message if there are too few blocks to replace", async () => {
+  it("include r, which prints a message if there are too few blocks", async () => {
     const { keys, said } = playing();
     await keys.press("r");
     expect(said).toEqual(["reorg: there are too few blocks yet"]);
@@ -66,7 +66,7 @@ describe("terminal keys of fencepost dev", () => {
     expect(said[0]).toMatch(/^fee spike: the next block costs \d+ gwei/);
   });
 
-  it("include f, which causes a spike even if empty blocks lowered the base fee to almost zero", async () => {
+  it("include f, which raises the base fee even from almost zero", async () => {
     const { keys, said } = playing();
     await chain.rpc("hardhat_setNextBlockBaseFeePerGas", ["0x7"]);
     await chain.mine();
@@ -88,7 +88,7 @@ describe("terminal keys of fencepost dev", () => {
     ]);
   });
 
-  it("include k and s, which perform their actions; any other key prints the help", async () => {
+  it("include k, which kills the node", async () => {
     const { keys, said, restarts } = playing();
     await keys.press("k");
     await keys.press("s");
@@ -98,7 +98,7 @@ describe("terminal keys of fencepost dev", () => {
     expect(said[2]).toMatch(/^Keys: s .*, r .*, f .*, p .*, k .*, q quit$/);
   });
 
-  it("print one line if their action fails, and the next key works", async () => {
+  it("print one line if an action fails", async () => {
     const { keys, said } = playing({ send: () => Promise.reject(new Error("the node is away")) });
     await keys.press("s");
     await keys.press("k");

@@ -42,8 +42,8 @@ const codesOf = (facts: Partial<Parameters<typeof judge>[0]>) =>
     .filter(({ sign }) => sign !== "ok")
     .map(({ code }) => code);
 
-describe("the facts that `fencepost doctor` collects about a chain", () => {
-  it("include methods that an endpoint does not support, and signers without a balance", async () => {
+describe("facts of `fencepost doctor` about a chain", () => {
+  it("include methods that an endpoint does not support", async () => {
     const facts = await factsOf({ FENCEPOST_PRIVATE_KEYS: KEY, FENCEPOST_FINALITY: "finalized" });
     expect(facts.chains[0]?.endpoints).toMatchObject([
       { kind: "answers", chainId: 31_337, head: 100, syncing: false, lacks: ["finalized", "safe", "logs"] },
@@ -52,13 +52,13 @@ describe("the facts that `fencepost doctor` collects about a chain", () => {
   });
 
   // protects [The command line] src/adapters/evm/reads/examine-endpoint.ts
-  it("do not include a method as missing if its call failed for another reason", async () => {
+  it("include no method as missing if the call failed otherwise", async () => {
     rpc.on("eth_feeHistory", () => Promise.reject(new Error("the connection ends")));
     const [endpoint] = (await factsOf({})).chains[0]?.endpoints ?? [];
     expect(endpoint?.kind === "answers" && endpoint.lacks.includes("feeHistory")).toBe(false);
   });
 
-  it("include an endpoint that does not answer, without the secrets of its URL", async () => {
+  it("include an endpoint that does not answer", async () => {
     const facts = await factsOf({
       FENCEPOST_RPC_URL: "http://user:pass-word-1@127.0.0.1:1/v2/0123456789abcdef0123456789abcdef",
     });
@@ -67,8 +67,8 @@ describe("the facts that `fencepost doctor` collects about a chain", () => {
   });
 });
 
-describe("the facts that `fencepost doctor` collects about keys", () => {
-  it("include problems of each key source, such as a file that other users can read, or a key given twice", async () => {
+describe("facts of `fencepost doctor` about keys", () => {
+  it("include a key file that other users can read", async () => {
     const file = join(directory, "key.hex");
     writeFileSync(file, KEY, { mode: 0o644 });
     const open = await factsOf({ FENCEPOST_PRIVATE_KEY_FILES: file });
@@ -83,7 +83,7 @@ describe("the facts that `fencepost doctor` collects about keys", () => {
   });
 });
 
-describe("the facts that `fencepost doctor` collects about the machine", () => {
+describe("facts of `fencepost doctor` about the machine", () => {
   async function serving(body: string) {
     const server = createServer((_, response) => response.end(body));
     await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
@@ -91,7 +91,7 @@ describe("the facts that `fencepost doctor` collects about the machine", () => {
     return { port, close: () => new Promise((resolve) => server.close(resolve)) };
   }
 
-  it("distinguish a free port from one that a node or another program uses", async () => {
+  it("distinguish a free port from a port in use", async () => {
     const node = await serving('{"status":"ok","version":"0.1.0"}');
     const stranger = await serving("hello");
     const listening = async (port: string) => (await factsOf({ FENCEPOST_PORT: port })).face.listening;
@@ -102,7 +102,7 @@ describe("the facts that `fencepost doctor` collects about the machine", () => {
     await Promise.all([node.close(), stranger.close()]);
   });
 
-  it("are limited to the configuration mistakes if the configuration is invalid", async () => {
+  it("include only the mistakes of an invalid configuration", async () => {
     expect(codesOf({ mistakes: ["FENCEPOST_PORT: is not a port"] })).toEqual(["CONFIGURATION"]);
   });
 });

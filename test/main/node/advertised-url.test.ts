@@ -12,7 +12,7 @@ function machine(...addresses: Machine["addresses"]): Machine {
 
 describe("the URL that a node advertises by default", () => {
   it.each([["http://127.0.0.1:3000"], ["http://10.0.0.7:3000"], ["http://[::1]:3000"], ["http://box.local:3000"]])(
-    "is its listening address, or the machine's first external one: %s",
+    "is the listening address or the machine's first external address: %s",
     (url) => {
       expect(advertisedUrl(url, machine(container))).toBe(url);
     },

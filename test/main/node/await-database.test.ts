@@ -39,7 +39,7 @@ describe("a starting node waits for its database if", () => {
 });
 
 // protects [Explained, and said aloud] src/main/node/compose-node.ts, src/application/lane/lanes.ts, src/adapters/postgres/session/is-away.ts
-describe("a starting node fails at once, without waiting for its database, after", () => {
+describe("a starting node does not wait for its database after", () => {
   it.each<[string, unknown]>([
     ["a wrong password", WRONG_PASSWORD],
     ["a user without permission to connect", sql("28000")],
@@ -67,7 +67,7 @@ describe("a node that waits for its database", () => {
   }
 
   // protects [Explained, and said aloud] src/main/node/await-database.ts, src/adapters/postgres/session/is-away.ts
-  it("continues when the database answers, and logs the begin and the end of the wait", async () => {
+  it("logs the begin and the end of the wait", async () => {
     const { clock, said, patience: own } = patience();
     let tries = 0;
     const opened = awaitDatabase(async () => {

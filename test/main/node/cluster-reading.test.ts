@@ -11,9 +11,9 @@ const CENSUS: Census = {
   suspendedLanes: 2,
 };
 
-describe("the cluster values in the metrics, read from the database,", () => {
+describe("metrics values about the whole cluster", () => {
   // protects [Signals] src/main/node/cluster-reading.ts
-  it("are read once for all metrics, and cached for five seconds", async () => {
+  it("are cached for five seconds", async () => {
     const clock = createManualClock();
     let asked = 0;
     const read = clusterReading({ census: async () => ({ ...CENSUS, unownedLanes: ++asked }) }, clock);

@@ -19,7 +19,7 @@ describe("a signing process that the operating system cannot start", () => {
     ["is reported a moment later", "ENOENT", () => spawn("/nowhere/node", [], PIPED)],
     ["leaves no channel", "EMFILE", withoutStreams],
     // protects [Signers] src/adapters/evm/signers/process/signing-process.ts, src/main/node/open-signing.ts
-  ])("counts as ended, with the reason, if the start error %s (%s)", async (_how, code, start) => {
+  ])("counts as ended if the start error %s (%s)", async (_how, code, start) => {
     const launched = launch(start);
     expect(await launched.ended).toContain(code);
     launched.channel.on("error", () => undefined);

@@ -22,7 +22,7 @@ function asked(
 }
 
 describe("the node that a command calls", () => {
-  it("is chosen by flag, then named profile, configuration, current profile, and otherwise is on this machine", async () => {
+  it("is chosen first by flag, then by profile or configuration", async () => {
     const configured = { FENCEPOST_PORT: "4000", FENCEPOST_API_KEYS: `ops:${KEY}` };
     expect(await asked({ url: "http://n", apiKey: "mine" }, configured)).toEqual({ url: "http://n", apiKey: "mine" });
     expect(await asked({ profile: "local" }, configured)).toEqual({ url: "http://127.0.0.1:3000" });

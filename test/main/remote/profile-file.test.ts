@@ -22,7 +22,7 @@ function written(text: string, mode = 0o600): void {
 }
 
 describe("the file of command-line profiles", () => {
-  it("is in XDG_CONFIG_HOME if that path is absolute, and otherwise in ~/.config", () => {
+  it("is in XDG_CONFIG_HOME if that path is absolute", () => {
     expect(profileFileOf({ variables: { XDG_CONFIG_HOME: "/x" }, home })).toBe("/x/fencepost/profiles.json");
     expect(profileFileOf({ variables: { XDG_CONFIG_HOME: "x" }, home })).toBe(
       `${home}/.config/fencepost/profiles.json`,

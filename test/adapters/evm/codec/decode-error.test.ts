@@ -19,7 +19,7 @@ describe("a custom error of a contract", () => {
   it.each([
     ["JSON", abi],
     ["human-readable lines", LINES],
-  ])("is decoded by name, with arguments as JSON, if the caller gives the ABI as %s", (_, given) => {
+  ])("is decoded with name and arguments if the caller gives the ABI as %s", (_, given) => {
     expect(decodeError(given, short)).toEqual({ name: "Short", args: [who, "1", String(2n ** 200n)] });
     expect(decodeError(given, encodeErrorResult({ abi, errorName: "Nothing" }))).toEqual({ name: "Nothing", args: [] });
     const placed = encodeErrorResult({

@@ -38,7 +38,7 @@ describe("a signed payload", () => {
     expect((await decodeTransaction(raw)).unsigned.to).toBeNull();
   });
 
-  it("keeps its transaction type if it is an EIP-7702 delegation, so that it is not signed again as another type", async () => {
+  it("keeps the transaction type of an EIP-7702 delegation", async () => {
     const authorization = await account.signAuthorization({ address: TO, chainId: 31337, nonce: 8 });
     const raw = await account.signTransaction({
       ...common,
@@ -50,7 +50,7 @@ describe("a signed payload", () => {
     expect(await decodeTransaction(raw)).toMatchObject({ envelope: "eip7702", signer: SIGNER });
   });
 
-  it("gets the hash of its form without blob sidecars, because blocks contain that form", async () => {
+  it("has the hash of the transaction without blob sidecars", async () => {
     const blob = {
       blob: `0x${"00".repeat(131_072)}`,
       commitment: `0x${"c0".repeat(48)}`,
@@ -81,7 +81,7 @@ describe("a signed payload", () => {
     ["noise", "0xdeadbeef"],
     ["an unsigned payload", serializeTransaction({ ...common, type: "eip1559", maxFeePerGas: 9n })],
     ["a truncated one", "0x02f87083"],
-  ])("is refused, with the path of its request field, if it is %s", async (_, raw) => {
+  ])("is refused, with the path of the request field, if it is %s", async (_, raw) => {
     await expect(decodeTransaction(raw)).rejects.toThrow(BadEncoding);
     await expect(decodeTransaction(raw)).rejects.toMatchObject({ path: "rawTransaction" });
   });

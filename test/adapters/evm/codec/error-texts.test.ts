@@ -3,7 +3,7 @@ import { describe, expect, it } from "vitest";
 import { shorten } from "../../../../src/adapters/evm/codec/error-texts.ts";
 
 describe("a node's error text", () => {
-  it("can always be stored: it has no control character, no lone surrogate, and at most 300 characters", () => {
+  it("is shortened to at most 300 characters, without control characters", () => {
     const text = fc.string({
       unit: fc.constantFrom("a", "\u0000", "\n", "\ud83d", "\ude00", "😀", "ü"),
       maxLength: 700,

@@ -66,12 +66,12 @@ describe("well-known blocks of Ethereum", () => {
     expect(headerHash(BLOCK_46147)).toBe("0x4e3a3754410177e6937ef1f84bba68ea139e8d1a2258c5f85db9f1cd715a1bdd");
   });
 
-  it("have a transactions root equal to the one computed from their transactions", () => {
+  it("have the transactions root that is computed from their transactions", () => {
     expect(`0x${orderedTrieRoot([])}`).toBe(EMPTY_ROOT);
     expect(`0x${orderedTrieRoot([encodeTransaction(FIRST_TRANSACTION)])}`).toBe(BLOCK_46147.transactionsRoot);
   });
 
-  it("prove no receipts if they are from before Byzantium, because those receipts have no status", () => {
+  it("prove no receipts if they are from before Byzantium", () => {
     const block = { ...BLOCK_46147, transactions: [FIRST_TRANSACTION] };
     const receipts = [
       { transactionHash: FIRST_TRANSACTION.hash, cumulativeGasUsed: "0x5208", logsBloom: NO_BLOOM, logs: [] },
@@ -102,7 +102,7 @@ describe("a block of a real EVM", () => {
     return prove({ block: { ...shown.block, transactions } }, wanted);
   };
 
-  it("is proved whichever transaction types it contains: legacy, 2930, 1559, 7702", () => {
+  it("is proved with transactions of the types legacy, 2930, 1559 and 7702", () => {
     expect(new Set(shown.block.transactions.map(({ type }) => type))).toEqual(new Set(["0x0", "0x1", "0x2", "0x4"]));
     const verdict = prove({});
     expect(verdict.kind).toBe("proved");
@@ -116,7 +116,7 @@ describe("a block of a real EVM", () => {
     expect([statuses.includes("0x0"), statuses.includes("0x1")]).toEqual([true, true]);
   });
 
-  it("is proved if it has more than 255 transactions, and if it has none", async () => {
+  it("is proved if it has more than 255 transactions", async () => {
     await node.rpc("evm_setBlockGasLimit", ["0x1dcd6500"]);
     const large = await mineVariedBlock(node, 300);
     expect(large.receipts).toHaveLength(306);

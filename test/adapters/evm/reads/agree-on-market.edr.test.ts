@@ -36,7 +36,7 @@ function changeBlocks(endpoint: number, change: (block: Json) => Json): { lift()
   );
 }
 
-describe("the fee market that two endpoints agree on", () => {
+describe("the agreed fee market of two endpoints", () => {
   it.each([
     ["high", 0, HIGH],
     ["high", 1, HIGH],
@@ -44,7 +44,7 @@ describe("the fee market that two endpoints agree on", () => {
     ["low", 1, LOW],
   ])(
     // protects [Sent again, priced again, stuck] src/adapters/evm/reads/agree-on-market.ts
-    "has the base fee of the valid block header, and the lower tips, if one endpoint reports too %s fees (endpoint %i)",
+    "has the base fee of the valid header if one endpoint reports too %s fees (endpoint %i)",
     async (_, liar, lie) => {
       await start(2);
       lieAboutPrices(proxyAt(scene.proxies, liar), lie);
@@ -57,7 +57,7 @@ describe("the fee market that two endpoints agree on", () => {
     },
   );
 
-  it("equals the market of each honest endpoint, needs one request to each, and reports no disagreement", async () => {
+  it("equals the market of each honest endpoint", async () => {
     await start(2);
     await scene.chain.feeMarket();
     const before = scene.proxies.map(({ requests }) => requests.length);
@@ -68,7 +68,7 @@ describe("the fee market that two endpoints agree on", () => {
     expect(scene.proxies.map(({ requests }, index) => requests.length - (before[index] ?? 0))).toEqual([1, 1]);
   });
 
-  it("uses the newest block header that both endpoints have if one endpoint is a few blocks behind", async () => {
+  it("uses the newest common block header if one endpoint is behind", async () => {
     await start(2);
     scene.pin(0, 1);
     await mine();
@@ -78,7 +78,7 @@ describe("the fee market that two endpoints agree on", () => {
     expect(market.disputed?.[0]).toContain("shows block 1 with a header that does not hash");
   });
 
-  it("has the lower base fee, and reports the higher one, if the endpoints show different blocks at the same height", async () => {
+  it("has the lower base fee if the endpoints have different blocks at one height", async () => {
     await start(2);
     lieAboutPrices(proxyAt(scene.proxies, 1), HIGH);
     changeBlocks(1, (block) => ({ ...block, hash: `0x${"ab".repeat(32)}` }));
@@ -89,7 +89,7 @@ describe("the fee market that two endpoints agree on", () => {
   });
 
   // protects [Sent again, priced again, stuck] src/adapters/evm/reads/agree-on-market.ts
-  it("accepts only equal values on a chain whose block headers cannot be hashed", async () => {
+  it("contains only equal values if block headers cannot be hashed", async () => {
     await start(2);
     for (const endpoint of [0, 1]) changeBlocks(endpoint, (block) => ({ ...block, extraData: "0xabcd" }));
     expect(await scene.chain.feeMarket()).toMatchObject({ baseFees: [BASE_FEE], agreed: true });
@@ -102,7 +102,7 @@ describe("the fee market that two endpoints agree on", () => {
   });
 
   // protects [Sent again, priced again, stuck] src/adapters/evm/reads/agree-on-market.ts
-  it("stays the last agreed one, after a short wait, while one endpoint does not answer", async () => {
+  it("stays unchanged while one endpoint does not answer", async () => {
     await start(2);
     const agreed = await scene.chain.feeMarket();
     proxyAt(scene.proxies, 1).rule({ methods: ["eth_feeHistory"] }, hang);
@@ -113,7 +113,7 @@ describe("the fee market that two endpoints agree on", () => {
 
 describe("the fee market of a single endpoint", () => {
   // protects [Sent again, priced again, stuck] src/application/chain/head-follower.ts, src/adapters/evm/reads/agree-on-market.ts
-  it("keeps the last valid block header's base fee, and reports the mismatch, if a later header does not match its hash", async () => {
+  it("keeps the last valid base fee if a block header does not match its hash", async () => {
     await start(1);
     expect(await scene.chain.feeMarket()).toMatchObject({ baseFees: [BASE_FEE] });
     const lie = lieAboutPrices(proxyAt(scene.proxies, 0), HIGH);
@@ -125,14 +125,14 @@ describe("the fee market of a single endpoint", () => {
     expect(await scene.chain.feeMarket()).not.toHaveProperty("disputed");
   });
 
-  it("is accepted without proof if no block header of the chain ever matched its hash", async () => {
+  it("is accepted without proof if no block header ever matched its hash", async () => {
     await start(1);
     lieAboutPrices(proxyAt(scene.proxies, 0), HIGH);
     const { baseFees } = await scene.chain.feeMarket();
     expect(baseFees.at(-1)).toBe(HIGH.baseFee);
   });
 
-  it("ignores a base fee in eth_feeHistory that the endpoint's own block header contradicts", async () => {
+  it("ignores a base fee that the endpoint's own block header contradicts", async () => {
     await start(1);
     const history = { oldestBlock: "0x1", baseFeePerGas: ["0xd18c2e2800", "0xd18c2e2800"], gasUsedRatio: [0.5] };
     proxyAt(scene.proxies, 0).rule(

@@ -20,9 +20,9 @@ const results = (replies: readonly RpcReply[]) =>
 const calls = (count: number, mayLeave: () => boolean) =>
   Array.from({ length: count }, (_, at) => ({ ...echo(at), mayLeave }));
 
-describe("RPC calls that wait to be sent when a kill happens", () => {
+describe("waiting RPC calls after a kill", () => {
   // protects [The kill switch] src/adapters/evm/rpc/http.ts, src/adapters/evm/rpc/transport.ts
-  it("are not sent when a refused batch is repeated call by call: of 64 calls, only 3 were sent before the kill", async () => {
+  it("are not sent when a refused batch is split into single calls", async () => {
     const { server, rpc } = await bench();
     server.refuseBatches(NO_BATCHES);
     const single = () => server.requests.filter(({ batch }) => !batch).length;
@@ -48,7 +48,7 @@ describe("RPC calls that wait to be sent when a kill happens", () => {
   });
 
   // protects [The kill switch] src/adapters/evm/rpc/transport.ts
-  it("are removed from a batch, and calls that the kill does not concern are sent in one request", async () => {
+  it("are removed from a batch", async () => {
     const { server, rpc } = await bench();
     const [ours, theirs] = [rpc.sendInOrder(calls(2, () => false)), rpc.sendInOrder(calls(2, () => true))];
     expect([results(await ours), results(await theirs)]).toEqual([
@@ -59,14 +59,14 @@ describe("RPC calls that wait to be sent when a kill happens", () => {
   });
 
   // protects [The kill switch] src/adapters/evm/rpc/transport.ts
-  it("are dropped when a socket becomes free, and calls that the kill does not concern are sent", async () => {
+  it("are dropped when a socket becomes free", async () => {
     const { server, rpc } = await bench();
     const stopsLate = { ...echo("stopped"), mayLeave: () => false };
     expect(results(await rpc.sendInOrder([...calls(2, () => true), stopsLate]))).toEqual([0, 1, "not started"]);
     expect(server.requests.map((each) => each.calls.map(({ params }) => params[0]))).toEqual([[0, 1]]);
   });
 
-  it("are not counted as requests, and do not close the endpoint's connection", async () => {
+  it("are not counted as requests", async () => {
     const { server, rpc, reports } = await bench();
     await rpc.sendInOrder(calls(1, () => false));
     expect(reports).toEqual([]);
@@ -74,7 +74,7 @@ describe("RPC calls that wait to be sent when a kill happens", () => {
     expect(server.requests).toHaveLength(1);
   });
 
-  it("are reported as not started, not as unknown, if the batch before them got no answer", async () => {
+  it("are reported as not started if an earlier batch got no answer", async () => {
     const { server, rpc } = await bench({ maxBatchCalls: 1 });
     server.failNext({ kind: "cut" });
     const replies = await rpc.sendInOrder(calls(2, () => server.requests.length === 0));
@@ -83,7 +83,7 @@ describe("RPC calls that wait to be sent when a kill happens", () => {
 });
 
 describe("RPC calls whose request was never sent", () => {
-  it("are reported as not started if a kill happened before the connection failed, and as unreachable otherwise", async () => {
+  it("are reported as not started if a kill happened before the connection failed", async () => {
     const { server, rpc } = await bench();
     await server.close();
     let stopped = false;
@@ -93,7 +93,7 @@ describe("RPC calls whose request was never sent", () => {
     expect(results(await theirs)).toEqual([expect.stringContaining("not reachable")]);
   });
 
-  it("are reported as not started if a kill came during a pause that the endpoint requested", async () => {
+  it("are reported as not started if a kill happened during a requested pause", async () => {
     const { server, rpc } = await bench();
     server.failNext({ kind: "status", status: 429, headers: { "retry-after": "5" } });
     await rpc.batch([echo(1)]);
@@ -144,7 +144,7 @@ describe("an HTTP request whose socket connects late", () => {
   }
 
   // protects [The kill switch] src/adapters/evm/rpc/http.ts, src/adapters/evm/rpc/transport.ts
-  it("checks the permission to send in the tick in which it writes the bytes, and writes nothing after a kill", async () => {
+  it("sends no bytes after a kill", async () => {
     const { http, bodies, connected, open } = await behindDoor();
     let [asked, stopped] = [0, false];
     const stop = new Error("stopped");

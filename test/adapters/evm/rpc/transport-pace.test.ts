@@ -12,9 +12,9 @@ async function spendReserve({ rpc }: Awaited<ReturnType<typeof bench>>): Promise
   for (let n = 0; n < IN_RESERVE; n++) await rpc.request("echo", [n]);
 }
 
-describe("RPC requests that may wait briefly to collect several calls", () => {
+describe("RPC requests that wait briefly to collect several calls", () => {
   // protects [Many lanes] src/adapters/evm/rpc/transport.ts
-  it("are sent at once after an idle period, and collect several calls under steady load", async () => {
+  it("are sent at once after an idle period", async () => {
     const made = await bench({ ...PACED });
     const { server, rpc, clock } = made;
     await spendReserve(made);
@@ -55,7 +55,7 @@ describe("RPC requests that may wait briefly to collect several calls", () => {
     expect(values(await read)).toEqual([0]);
   });
 
-  it("fail if the transport is closed while they wait", async () => {
+  it("fail if the transport is closed", async () => {
     const made = await bench({ ...PACED });
     await spendReserve(made);
     const read = made.rpc.batch(echoes(1));

@@ -20,7 +20,7 @@ describe("endpoints that refuse batches", () => {
   });
 
   // protects [Keys of the node, other chains, comparison] src/adapters/evm/rpc/transport.ts
-  it("get the unordered calls of a refused batch even if the connection breaks during its ordered calls", async () => {
+  it("get the unordered calls of a refused batch even if the connection breaks", async () => {
     const { server, rpc } = await bench();
     server.failNext({ kind: "status", status: 400, body: "<html>" }, { kind: "cut" });
     const ordered = rpc.readInOrder(echoes(2));
@@ -51,7 +51,7 @@ describe("endpoints that refuse batches", () => {
     expect(server.requests.map((each) => each.calls.length)).toEqual([2, 1, 1]);
   });
 
-  it("get halved batches until they fit if they refuse only long batches", async () => {
+  it("get shorter batches if they refuse only long batches", async () => {
     const { server, rpc } = await bench();
     server.refuseBatches({ error: { code: -32005, message: "Number of requests exceeds max batch size" } }, 30);
     expect(values(await rpc.batch(echoes(100)))).toEqual(Array.from({ length: 100 }, (_, index) => index));
@@ -67,7 +67,7 @@ describe("endpoints that refuse batches", () => {
     expect(server.requests.map((each) => each.calls.length)).toEqual([4, 2, 2]);
   });
 
-  it("are distinguished from rate-limited endpoints, whose refusal counts as no answer and causes no flood of single calls", async () => {
+  it("are distinguished from rate-limited endpoints", async () => {
     const { server, rpc, clock } = await bench();
     server.refuseBatches({ error: { code: -32005, message: "daily request count exceeded, request rate limited" } });
     expect(values(await rpc.batch(echoes(4)))).toEqual(Array(4).fill("rateLimited"));
@@ -85,7 +85,7 @@ describe("endpoints that refuse batches", () => {
     { code: 429, message: "slow down" },
     { code: -32000, message: "Too Many Requests" },
     { code: -32029, message: "Your app has exceeded its compute units per second capacity" },
-  ])("are not confused with rate-limited endpoints, whatever the wording of the limit: $message", async (error) => {
+  ])("are not confused with rate-limited endpoints that answer: $message", async (error) => {
     const { server, rpc } = await bench();
     server.refuseBatches({ jsonrpc: "2.0", id: null, error });
     expect(values(await rpc.batch(echoes(2)))).toEqual(["rateLimited", "rateLimited"]);
@@ -114,7 +114,7 @@ describe("endpoints whose rate limit counts each call of a batch", () => {
     requests.map(({ calls }) => calls.length);
 
   // protects [Chains that differ] src/adapters/evm/rpc/transport.ts
-  it("get half as many calls per batch after each 429 until they accept, and then gradually more", async () => {
+  it("get half as many calls per batch after each 429", async () => {
     const { server, rpc, clock } = await bench();
     for (let times = 0; times < 2; times++) {
       server.failNext(limited);
@@ -129,7 +129,7 @@ describe("endpoints whose rate limit counts each call of a batch", () => {
     expect(sizes(server.requests.slice(before))).toEqual([100]);
   });
 
-  it("keep their current number of calls per batch after a request that was never sent", async () => {
+  it("get equally long batches after a request that was never sent", async () => {
     const { server, rpc, clock } = await bench();
     server.failNext(limited);
     await rpc.request("echo", [1]).catch(() => undefined);
@@ -160,7 +160,7 @@ describe("RPC sends that must stay in order", () => {
     expect(order).toEqual(Array.from({ length: 250 }, (_, index) => index));
   });
 
-  it("stop after a batch without an answer, and the remaining sends fail with the same error", async () => {
+  it("stop after a batch without an answer", async () => {
     const { server, rpc } = await bench();
     server.failNext({ kind: "reorder" }, { kind: "swallow" });
     const replies = values(await rpc.sendInOrder(echoes(250)));

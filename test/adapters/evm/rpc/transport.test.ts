@@ -97,7 +97,7 @@ describe("matching RPC replies to calls", () => {
     expect(values(await rpc.batch(echoes(3)))).toEqual([0, "malformed", 2]);
   });
 
-  it("refuses two replies to one call, and any reply to a call that was not made", async () => {
+  it("refuses two replies to one call", async () => {
     const { server, rpc } = await bench();
     server.failNext({ kind: "duplicateIds" }, { kind: "wrongIds" }, { kind: "wrongIds" });
     expect(values(await rpc.batch(echoes(2)))).toEqual(["malformed", "malformed"]);
@@ -227,7 +227,7 @@ describe("an endpoint's Retry-After header", () => {
     expect(await rpc.request("echo", [1])).toBe(1);
   });
 
-  it("may be a date, means one second if it is invalid, and pauses calls for at most a minute", async () => {
+  it("pauses calls for at most a minute", async () => {
     const { server, rpc, clock } = await bench();
     const waits: [string, number][] = [
       [new Date(clock.now().getTime() + 5_000).toUTCString(), 5_000],
@@ -266,14 +266,11 @@ describe("the URL of an endpoint", () => {
     for (const secret of ["user", "pass", "key-123", "abc"]) expect(String(error)).not.toContain(secret);
   });
 
-  it.each(["nonsense with secret", "ws://secret@host", "ftp://secret", ""])(
-    "is refused if it is %j, and the error does not repeat it",
-    (url) => {
-      const make = () => createTransport({ url, clock: createManualClock(), report: () => undefined });
-      expect(make).toThrow(TypeError);
-      expect(make).not.toThrow(/secret/);
-    },
-  );
+  it.each(["nonsense with secret", "ws://secret@host", "ftp://secret", ""])("is refused if it is %j", (url) => {
+    const make = () => createTransport({ url, clock: createManualClock(), report: () => undefined });
+    expect(make).toThrow(TypeError);
+    expect(make).not.toThrow(/secret/);
+  });
 });
 
 describe("closing the RPC transport", () => {

@@ -47,7 +47,7 @@ describe("a keystore file", () => {
     expect(await decryptKeystore(text, PASSWORD, "a.json")).toEqual(KEY);
   });
 
-  it("can be opened if it is a published test vector: a pbkdf2 file at full cost, and a file written by geth", async () => {
+  it("can be opened if it is a published test vector", async () => {
     expect(await decryptKeystore(PBKDF2_VECTOR, "testpassword", "vector")).toEqual(
       keyOf("0x7a28b5ba57c53603b0b07b56bba752f7784bf506fa95edc395f5cf6c7514fe9d"),
     );
@@ -61,7 +61,7 @@ describe("a keystore file", () => {
     expect(await decryptKeystore(text, PASSWORD, "a.json")).toEqual(KEY);
   });
 
-  it("can be opened if an old client wrote it: with Crypto, without address, with 0x prefixes", async () => {
+  it("can be opened if an old client wrote the file", async () => {
     const { crypto, ...rest } = JSON.parse(encryptKeystore(KEY, PASSWORD, { cost: LIGHT }));
     const { address: _, ...anonymous } = rest;
     expect(await decryptKeystore(JSON.stringify({ ...anonymous, Crypto: crypto }), PASSWORD, "old")).toEqual(KEY);
@@ -71,7 +71,7 @@ describe("a keystore file", () => {
   });
 });
 
-describe("a keystore file is refused, with an error of one line that names the file, if it has", () => {
+describe("a keystore file is refused if it has", () => {
   async function failure(text: string, password = PASSWORD): Promise<string> {
     const error = await decryptKeystore(text, password, "keys/a.json").catch((reason: unknown) => reason);
     expect(error).toBeInstanceOf(BadKey);
@@ -86,7 +86,7 @@ describe("a keystore file is refused, with an error of one line that names the f
     );
   });
 
-  it("one flipped bit in its ciphertext", async () => {
+  it("a wrong bit in the ciphertext", async () => {
     const file = JSON.parse(encryptKeystore(KEY, PASSWORD, { cost: LIGHT }));
     const first = Number.parseInt(file.crypto.ciphertext.slice(0, 2), 16) ^ 1;
     file.crypto.ciphertext = first.toString(16).padStart(2, "0") + file.crypto.ciphertext.slice(2);
@@ -189,7 +189,7 @@ describe("a keystore directory", () => {
     );
   });
 
-  it("is refused with an error that names the missing part: key files, the password file or the directory itself", async () => {
+  it("is refused with an error that names the missing part", async () => {
     await expect(loadKeystoreDirectory({ directory, passwordFile })).rejects.toThrow(/holds no keystore file/);
     await expect(loadKeystoreDirectory({ directory, passwordFile: join(root, "none") })).rejects.toThrow(
       /none: the keystore password file cannot be read \(ENOENT\)/,

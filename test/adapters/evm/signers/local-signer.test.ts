@@ -60,7 +60,7 @@ function recordingWorkers(): { readonly startWorker: StartWorker; readonly worke
 }
 
 describe("the signing thread", () => {
-  it("rejects its pending requests when it dies, and a new thread signs again", async () => {
+  it("rejects all pending requests when the thread dies", async () => {
     const { startWorker, workers } = recordingWorkers();
     const signer = await start({ startWorker });
     const before = await signer.sign(address, [transfer]);
@@ -77,7 +77,7 @@ describe("the signing thread", () => {
   });
 
   // protects [Many lanes] src/adapters/evm/signers/local-signer.ts, src/adapters/evm/signers/process/signing-process.ts
-  it("gets the requests of a thousand lanes in one message, and answers in a few messages", async () => {
+  it("gets the requests of a thousand lanes in one message", async () => {
     const { startWorker, workers } = recordingWorkers();
     const signer = await start({ startWorker });
     const [worker] = workers as [Worker];
@@ -116,7 +116,7 @@ describe("the signing thread", () => {
     expect(crossed).toEqual([[[0, [0, [[2, 1, fields]]]]], [[0, [[signed?.rawTransaction, signed?.txHash]]]]]);
   });
 
-  it("refuses new requests after it was closed, and rejects requests that the close interrupts", async () => {
+  it("refuses new requests after it was closed", async () => {
     const signer = await createLocalSigner({ keys: { privateKeys: [key] } });
     const interrupted = signer.sign(address, [transfer]);
     const rejection = expect(interrupted).rejects.toThrow(/closed before it answered the request/);
@@ -133,12 +133,12 @@ describe("the signing thread", () => {
 });
 
 describe("the signer's elliptic curve code", () => {
-  it("is WebAssembly if that is available, and the signer reports which code is used", async () => {
+  it("is WebAssembly if WebAssembly is available", async () => {
     expect((await start()).curve).toBe("wasm");
     expect((await start({ curve: "javascript" })).curve).toBe("javascript");
   });
 
-  it("falls back to JavaScript if WebAssembly fails, and produces the same signature", async () => {
+  it("falls back to JavaScript if WebAssembly fails", async () => {
     const failing = () => Promise.reject(new Error("Wasm code generation disallowed by embedder"));
     const [wasm, fallback] = [await loadCurve(), await loadCurve(failing)];
     expect([wasm.kind, fallback.kind]).toEqual(["wasm", "javascript"]);
@@ -163,13 +163,13 @@ describe("loading the keys of the local signer", () => {
   it.each<[string, (index: number) => `m/44'/60'/${string}`]>([
     [path, (index) => `m/44'/60'/0'/0/${index}`],
     ["m/44'/60'/{index}'/0/0", (index) => `m/44'/60'/${index}'/0/0`],
-  ])("derives the configured number of accounts at the derivation paths of wallets: %s", async (wanted, pathOf) => {
+  ])("derives accounts at the derivation paths of wallets: %s", async (wanted, pathOf) => {
     const signer = await start({ keys: { mnemonic: { phrase, count: 3, path: wanted } } });
     const expected = [0, 1, 2].map((index) => mnemonicToAccount(phrase, { path: pathOf(index) }).address.toLowerCase());
     expect(signer.addresses()).toEqual(expected);
   });
 
-  it("reads key files with one key per line, and reports a bad key by file and line", async ({ onTestFinished }) => {
+  it("reads key files with one key per line", async ({ onTestFinished }) => {
     const folder = await mkdtemp(join(tmpdir(), "fencepost-keys-"));
     onTestFinished(() => rm(folder, { recursive: true }));
     const file = join(folder, "keys");
@@ -183,7 +183,7 @@ describe("loading the keys of the local signer", () => {
     await expect(createLocalSigner({ keys: { privateKeyFiles: [file] } })).rejects.toThrow(`${file}: holds no key`);
   });
 
-  it("combines key sources, and treats a key given twice as one signer", async () => {
+  it("treats a key that is given twice as one signer", async () => {
     const first = "ac0974bec39a17e36ba4a6b4d238ff944bacb478cbed5efcae784d7bf4f2ff80";
     const signer = await start({
       keys: { privateKeys: [key, first], mnemonic: { phrase, count: 1, path }, keystore: null },
@@ -191,7 +191,7 @@ describe("loading the keys of the local signer", () => {
     expect(signer.addresses()).toEqual([address, "0xf39fd6e51aad88f6f4ce6ab8827279cfffb92266"]);
   });
 
-  it("includes, after its own accounts, those whose keys the chain node holds, and signs nothing for them", async () => {
+  it("includes accounts whose keys the chain node holds", async () => {
     const atNode: Hex = `0x${"5e".repeat(20)}`;
     const signer = await start({ keys: { privateKeys: [key], nodeSigners: [atNode] } });
     expect(signer.addresses()).toEqual([address, atNode]);

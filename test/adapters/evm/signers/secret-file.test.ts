@@ -22,15 +22,12 @@ describe("a file with a private key or password", () => {
     ["owned by another user, closed to all others", { uid: 1_001, mode: 0o600 }, "fine"],
     ["on a system without users", { uid: 0, mode: 0o666, ownUid: undefined }, "fine"],
     // protects [Signers] src/adapters/evm/signers/private-keys.ts
-  ] as const)(
-    "is accepted, accepted with a warning, or refused, depending on its owner and mode: %s",
-    (_, file, expected) => {
-      expect(judgeOpenness({ ownUid: OURS, readOnly: false, ...file })).toBe(expected);
-    },
-  );
+  ] as const)("is accepted or refused by its owner and mode: %s", (_, file, expected) => {
+    expect(judgeOpenness({ ownUid: OURS, readOnly: false, ...file })).toBe(expected);
+  });
 
   // protects [Signers] src/adapters/evm/signers/private-keys.ts
-  it("is refused if other users can read it, with an error that names the chmod command to run", async () => {
+  it("of this user is refused if other users can read the file", async () => {
     const folder = await mkdtemp(join(tmpdir(), "fencepost-secret-"));
     onTestFinished(() => rm(folder, { recursive: true }));
     const path = join(folder, "key");
@@ -45,7 +42,7 @@ describe("a file with a private key or password", () => {
   });
 
   // protects [Signers] src/adapters/evm/signers/private-keys.ts
-  it("is read with a warning if it is readable by others and belongs to another user", async () => {
+  it("is read with a warning if another user made the file readable to all", async () => {
     const folder = await mkdtemp(join(tmpdir(), "fencepost-secret-"));
     onTestFinished(() => rm(folder, { recursive: true }));
     const path = await foreignFile(folder);

@@ -10,7 +10,7 @@ import { NODE_ANSWERS, WRAPPED_ANSWERS } from "../node-answers.ts";
 
 const say = (message: string, code = -32000, data?: unknown) => classifySubmission({ code, message, data });
 
-describe("the classification of a node's error to eth_sendRawTransaction", () => {
+describe("the classification of eth_sendRawTransaction errors", () => {
   it.each(NODE_ANSWERS.map(([client, message, answer, code = -32000]) => ({ client, message, answer, code })))(
     "maps the text of $client: $message → $answer",
     ({ message, answer, code }) => {
@@ -24,14 +24,14 @@ describe("the classification of a node's error to eth_sendRawTransaction", () =>
     }
   });
 
-  it("does not depend on the error code, which clients use differently", () => {
+  it("does not depend on the error code", () => {
     const codes = [-32000, -32001, -32003, -32005, -32010, -32602, -32603, 3, 0];
     for (const [, message, answer] of NODE_ANSWERS) {
       expect(codes.map((code) => say(message, code))).toEqual(codes.map(() => answer));
     }
   });
 
-  it("is tested for every answer, with at least sixty wordings from all clients", () => {
+  it("is tested with at least sixty wordings from all clients", () => {
     expect(NODE_ANSWERS.length).toBeGreaterThanOrEqual(60);
     const named = new Set(NODE_ANSWERS.map(([client]) => client));
     for (const client of [
@@ -108,7 +108,7 @@ describe("submission errors wrapped by RPC gateways", () => {
 });
 
 // protects [Chains that differ] src/adapters/evm/submit/submission-wordings.ts
-describe("submission errors that are classified as unknown", () => {
+describe("submission errors classified as unknown", () => {
   it.each([
     ["a contract's own text", "execution reverted: nonce too low", 3],
     ["a contract's own text, in the format of zkSync", "execution reverted: already known", 3],
@@ -176,7 +176,7 @@ describe("submission errors that are classified as unknown", () => {
     expect(say("node is syncing: nonce too low")).toBe("unknown");
   });
 
-  it("include `txpool is full`, even if the text also mentions a price", () => {
+  it("include `txpool is full`, even with a price in the text", () => {
     expect(say("txpool is full: transaction underpriced")).toBe("unknown");
   });
 
@@ -197,7 +197,7 @@ describe("submission errors that are classified as unknown", () => {
     fc.assert(fc.property(word, phrase, (before, says) => say(`${before} ${says}`) === "unknown"));
   });
 
-  it("never cause an exception and never count as accepted, whatever the error object contains", () => {
+  it("never count as accepted", () => {
     const answers = new Set([
       "alreadyKnown",
       "nonceConsumed",

@@ -4,7 +4,7 @@ import { describe, expect, it } from "vitest";
 import { type Keccak, keccak256, loadKeccak } from "../../../../src/adapters/evm/threads/keccak.js";
 
 describe("Keccak-256 in the worker threads", () => {
-  it("equals viem's result, also at the 136-byte block boundary and for input larger than the module's memory", () => {
+  it("equals viem's result", () => {
     for (const length of [0, 1, 55, 56, 135, 136, 137, 271, 272, 273, 16_383, 16_384, 16_385, 131_072]) {
       expectSame(Buffer.alloc(length, length + 1));
     }

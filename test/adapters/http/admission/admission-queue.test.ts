@@ -51,13 +51,13 @@ function ask(count: number, arrivedMs?: number): void {
 }
 
 describe("the admission queue for HTTP requests", () => {
-  it("admits every request immediately if it arrives early in a turn of the event loop", () => {
+  it("admits a request immediately if it arrives early in an event loop turn", () => {
     ask(3);
     expect(said).toEqual(["v0", "v1", "v2"]);
   });
 
   // protects [Short of time] src/adapters/http/admission/admission-queue.ts
-  it("admits requests that arrive late in an event loop turn together with those of the next turn, in order", async () => {
+  it("admits requests that arrive late in an event loop turn in the next turn", async () => {
     queue(visitor("early"));
     ask(200, TURN_MS);
     queue(visitor("last", 0));
@@ -104,7 +104,7 @@ describe("the admission queue for HTTP requests", () => {
   });
 
   // protects [Short of time] src/adapters/http/admission/admission-queue.ts
-  it("admits fewer requests at once if a turn of the event loop takes too long, and more otherwise", async () => {
+  it("admits fewer requests at once if an event loop turn takes too long", async () => {
     const perTurn: number[] = [];
     const slowly = { ...clock, soon: (callback: () => void) => void clock.after(2 * TURN_MS, callback) };
     queue = admissionQueue({
@@ -141,7 +141,7 @@ describe("the admission queue for HTTP requests", () => {
   });
 
   // protects [Short of time] src/adapters/http/admission/admission-queue.ts, src/application/loops/reception.ts
-  it("keeps requests unread while the node is not ready, and refuses overdue requests with the reason", async () => {
+  it("keeps requests unread while the node is not ready", async () => {
     admittance = { kind: "soon", refusal };
     queue(visitor("a"));
     await clock.advance(3_000);
@@ -164,7 +164,7 @@ describe("the admission queue for HTTP requests", () => {
   });
 
   // protects [Short of time] src/adapters/http/admission/admission-queue.ts
-  it("has a maximum length, and drops requests whose callers have disconnected", async () => {
+  it("has a maximum length", async () => {
     admittance = { kind: "soon", refusal };
     queue(visitor("gone", 0, true));
     ask(LIMIT - 1);
@@ -237,7 +237,7 @@ describe("an HTTP request to an overloaded node", () => {
       });
 
     // protects [Short of time] src/adapters/http/app.ts
-    it("waits like any other request, and is refused before any effect if the queue is full", async () => {
+    it("is refused before any effect if the queue is full", async () => {
       const answer = await post(SIGNED, full);
       expect(answer.statusCode).toBe(503);
       expect(answer.json()).toMatchObject({ code: "UNAVAILABLE" });
@@ -251,7 +251,7 @@ describe("an HTTP request to an overloaded node", () => {
     });
   });
 
-  it("is answered if it creates nothing, or if it is a health check", async () => {
+  it("is answered if it is a health check", async () => {
     const app = httpApp({ nodes: async () => [] }, options);
     expect((await app.inject("/api/v1/nodes")).statusCode).toBe(200);
     expect((await app.inject("/healthz")).statusCode).toBe(200);

@@ -73,7 +73,7 @@ async function isAnswered(port: number, name: string): Promise<void> {
 
 describe("request bodies that are announced but not yet sent", () => {
   // protects [Attacks] src/adapters/http/exchange/reserve-bodies.ts, src/adapters/http/admission/held-bytes.ts
-  it("are refused with 429 and Retry-After beyond the byte limit of their API key, without effect on other keys", async () => {
+  it("are refused with 429 beyond the byte limit of their API key", async () => {
     const port = await serve();
     for (let n = 0; n < 4; n++) await begin(port, "weak", LARGE);
     const refused = await (await begin(port, "weak", LARGE)).answered('"code"');
@@ -91,7 +91,7 @@ describe("request bodies that are announced but not yet sent", () => {
   });
 
   // protects [Attacks] src/adapters/http/exchange/reserve-bodies.ts, src/adapters/http/admission/held-bytes.ts
-  it("are no longer counted once their connection ends or the response is sent", async () => {
+  it("are no longer counted once the connection ends", async () => {
     const port = await serve();
     const begun = await Promise.all([1, 2, 3, 4].map(() => begin(port, "weak", LARGE)));
     begun[0]?.socket.destroy();
@@ -110,7 +110,7 @@ describe("request bodies that are announced but not yet sent", () => {
   });
 
   // protects [Attacks] src/adapters/http/exchange/reserve-bodies.ts, src/adapters/http/admission/held-bytes.ts
-  it("are counted as the bytes arrive if the request has no Content-Length", async () => {
+  it("are counted on arrival if the request has no Content-Length", async () => {
     const port = await serve();
     const chunk = (bytes: number) => `${bytes.toString(16)}\r\n${" ".repeat(bytes)}\r\n`;
     for (let n = 0; n < 4; n++) await begin(port, "weak", LARGE.replace(String(8 * MIB), String(8 * MIB - 2 ** 18)));
@@ -124,7 +124,7 @@ describe("request bodies that are announced but not yet sent", () => {
     expect(await other.answered('"result"')).toContain("HTTP/1.1 200 ");
   });
 
-  it("are refused unread if their API key or their route is unknown", async () => {
+  it("are refused unread if their API key is unknown", async () => {
     const port = await serve();
     const stranger = await begin(port, "nobody", LARGE);
     expect(await stranger.answered('"code"')).toContain("HTTP/1.1 401 ");
@@ -134,7 +134,7 @@ describe("request bodies that are announced but not yet sent", () => {
 });
 
 describe("bytes reserved for request bodies", () => {
-  it("are limited per API key and per node, and released only once", () => {
+  it("are limited per API key and per node", () => {
     const held = heldBytes({ ofKey: 100, ofNode: 250 });
     const first = held("a");
     expect(first.grow(60)).toBeNull();

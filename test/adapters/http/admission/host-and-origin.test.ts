@@ -45,12 +45,9 @@ describe("the Host header", () => {
     ["10.9.9.9:3000", 200],
     ["[fd00::1]:3000", 200],
     ["attacker.example", 403],
-  ])(
-    "is checked on a node that has no API keys and listens on a wildcard address: %s is answered with %i",
-    async (host, status) => {
-      expect(await statusOf({ hosts: { own: ["0.0.0.0"] }, origins: [] }, { host })).toBe(status);
-    },
-  );
+  ])("is checked on a wildcard address: %s is answered with %i", async (host, status) => {
+    expect(await statusOf({ hosts: { own: ["0.0.0.0"] }, origins: [] }, { host })).toBe(status);
+  });
 
   it.each([
     ["relay.example", 200],

@@ -10,12 +10,12 @@ function enter(into: ReturnType<typeof readBudget>, key: string | null, times: n
 }
 
 describe("the memory budget of JSON-RPC reads that wait for a response", () => {
-  it("can be used completely by one API key if no other key needs it", () => {
+  it("can be used completely by one API key", () => {
     expect(enter(readBudget(), "busy", 20)).toBe(12);
   });
 
   // protects [Attacks] src/adapters/http/rpc/answer-packet.ts
-  it("grants a new API key an equal share even if another key has used up the whole budget", () => {
+  it("has an equal share for each new API key", () => {
     const full = readBudget();
     enter(full, "busy", 20);
     expect(enter(full, "calm", 20)).toBe(6);
@@ -24,7 +24,7 @@ describe("the memory budget of JSON-RPC reads that wait for a response", () => {
   });
 
   // protects [Attacks] src/adapters/http/rpc/answer-packet.ts
-  it("is exceeded at most twofold, for any number of API keys", () => {
+  it("is exceeded at most twofold", () => {
     const full = readBudget();
     enter(full, "busy", 12);
     const others = Array.from({ length: 12 }, (_, at) => enter(full, `key-${at}`, 12));

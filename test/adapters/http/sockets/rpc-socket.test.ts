@@ -64,7 +64,7 @@ function open(post: (text: string) => Promise<Posted> = async () => ({ status: 2
 
 describe("a JSON-RPC WebSocket connection", () => {
   // protects [Attacks] src/adapters/http/sockets/rpc-socket.ts, src/adapters/http/sockets/rpc-sockets.ts
-  it("is closed if the client does not read its responses, and their memory is released", async () => {
+  it("is closed if the client does not read the responses", async () => {
     const { clock, socket, headListeners, announceHead } = open();
     socket.say(SUBSCRIBE);
     await clock.advance(0);
@@ -100,7 +100,7 @@ describe("a JSON-RPC WebSocket connection", () => {
   });
 
   // protects [Attacks] src/adapters/http/sockets/rpc-socket.ts, src/adapters/http/sockets/log-subscription.ts
-  it("is closed if an endless message exceeds the byte budget of its API key, and the bytes are released", async () => {
+  it("is closed if a message exceeds the byte budget of the API key", async () => {
     const { socket, opened, bytes } = open();
     const others = bytes("shop");
     others.grow(12 * MIB);
@@ -112,7 +112,7 @@ describe("a JSON-RPC WebSocket connection", () => {
   });
 
   // protects [Attacks] src/adapters/http/sockets/rpc-socket.ts, src/adapters/http/sockets/log-subscription.ts
-  it("is closed if a message is still incomplete after two pings, even if the client answers pings", async () => {
+  it("is closed if a message is still incomplete after two pings", async () => {
     const { clock, socket, opened } = open();
     for (let n = 0; n < 3; n++) {
       opened.received(6);
@@ -163,7 +163,7 @@ describe("a JSON-RPC WebSocket connection", () => {
     backlog("shop").grow(1_000);
   });
 
-  it("gets an error for each call while its calls are refused temporarily, and stays open", async () => {
+  it("stays open while calls are refused temporarily", async () => {
     const { clock, socket } = open(async () => ({ status: 429, body: '{"detail":"too many requests"}' }));
     socket.say('[{"jsonrpc":"2.0","id":5,"method":"eth_chainId"},{"jsonrpc":"2.0","id":6,"method":"eth_chainId"}]');
     await clock.advance(0);

@@ -178,7 +178,7 @@ describe("a WebSocket at /rpc", () => {
   });
 
   // protects [Attacks] src/adapters/http/sockets/rpc-socket.ts, src/adapters/http/sockets/rpc-sockets.ts
-  it("leaves no connection open if it is refused, even if the client does not close it", async () => {
+  it("leaves no connection open if it is refused", async () => {
     const { server, rpc } = await serve({}, { apiKeys: [key("shop")] });
     const { hostname, port } = new URL(rpc);
     const stays = connect({ host: hostname, port: Number(port), allowHalfOpen: true });
@@ -287,7 +287,7 @@ describe("a WebSocket subscription", () => {
   }
 
   // protects [JSON-RPC] src/adapters/http/rpc/head-announcer.ts
-  it("gets, for newHeads, the header of each block once, in order, including blocks between two polls", async () => {
+  it("to newHeads gets the header of each block once, in order", async () => {
     const { blocks, clock, socket, id, until } = await subscribed();
     blocks.add(header(2));
     await clock.advance(1_000);
@@ -314,7 +314,7 @@ describe("a WebSocket subscription", () => {
   });
 
   // protects [JSON-RPC] src/adapters/http/rpc/head-announcer.ts
-  it("gets the first block after the subscription is confirmed, even if the chain mines on demand and no second block follows", async () => {
+  it("gets the first block after the confirmation of the subscription", async () => {
     const blocks = new Blocks();
     const looked = deferred();
     const { askChain } = blocks;
@@ -337,7 +337,7 @@ describe("a WebSocket subscription", () => {
   });
 
   // protects [JSON-RPC] src/adapters/http/rpc/head-announcer.ts
-  it("shares one poll of the chain with all other subscriptions, and the poll stops when the last one ends", async () => {
+  it("shares one poll of the chain with all other subscriptions", async () => {
     const { blocks, clock, socket, rpc, id } = await subscribed();
     const other = await TestSocket.open(rpc);
     const { result: second } = await other.call("eth_subscribe", ["newHeads"]);
@@ -358,7 +358,7 @@ describe("a WebSocket subscription", () => {
     expect(blocks.asked).toBe(0);
   });
 
-  it("survives an endpoint that does not answer, or that returns invalid blocks", async () => {
+  it("survives an endpoint that does not answer", async () => {
     const blocks = new Blocks();
     const { clock, socket, id, until } = await subscribed(blocks);
     const sound = blocks.latest;
@@ -373,7 +373,7 @@ describe("a WebSocket subscription", () => {
   });
 
   // protects [Attacks] src/adapters/http/sockets/rpc-socket.ts, src/adapters/http/sockets/rpc-sockets.ts
-  it("is refused for other events, beyond the limit, in a batch, and for an API key that may not read", async () => {
+  it("is refused for an unsupported event", async () => {
     const { socket } = await subscribed();
     for (const kind of ["newPendingTransactions", "syncing", 7, null])
       expect(await socket.call("eth_subscribe", [kind])).toMatchObject({ error: { code: -32601 } });
@@ -399,7 +399,7 @@ describe("a WebSocket subscription to logs", () => {
   }
 
   // protects [JSON-RPC] src/adapters/http/sockets/log-subscription.ts
-  it("gets the logs of each new block in order, and gets them again marked as removed after a reorg", async () => {
+  it("gets the logs of each new block in order", async () => {
     const { blocks, clock, socket, results } = await subscribed({ address: "0xaa", topics: [null, "0xbb"] });
     blocks.logsOf = (hash) => (hash === hashOf(2) ? [] : [log(hash, 0), log(hash, 1)]);
     for (const n of [2, 3, 4]) blocks.add(header(n));
@@ -416,7 +416,7 @@ describe("a WebSocket subscription to logs", () => {
   });
 
   // protects [JSON-RPC] src/adapters/http/sockets/log-subscription.ts
-  it("waits for a block that an endpoint does not have yet, and is closed if the block stays missing", async () => {
+  it("waits for a block that an endpoint does not have yet", async () => {
     const { blocks, clock, socket, results } = await subscribed({});
     let refusals = 3;
     blocks.logsOf = (hash) => (refusals-- > 0 ? null : [log(hash, 0)]);
@@ -452,7 +452,7 @@ describe("a WebSocket subscription to logs", () => {
 
 describe("an open WebSocket", () => {
   // protects [JSON-RPC] src/adapters/http/sockets/rpc-socket.ts, src/adapters/http/server.ts
-  it("is closed when the node drains, after its calls are answered, and no new socket is opened", async () => {
+  it("is closed when the node drains", async () => {
     const answer = deferred();
     const began = deferred();
     const askChain: FencepostApi["askChain"] = async () => {

@@ -46,28 +46,25 @@ describe("database schemas with a configured name", () => {
   };
 
   // protects [The database's rights, name and limits] src/adapters/postgres/rows/schema-name.ts, src/adapters/postgres/session/pipeline.ts
-  it.each(["payments", "treasury_2"])(
-    "contain all objects, and no schema named fencepost is created: %s",
-    async (schema) => {
-      expect(await migrate({ databaseUrl, schema })).toEqual({ applied: [await newestMigration()] });
-      expect(await migrate({ databaseUrl, schema })).toEqual({ applied: [] });
-      for (const { statement } of await everyStatement()) {
-        await client.query(`PREPARE every AS ${inSchema(statement.sql, schema)}`);
-        await client.query("DEALLOCATE every");
-      }
-      const { rows } = await client.query("SELECT FROM pg_namespace WHERE nspname = 'fencepost'");
-      expect(rows).toEqual([]);
-      const speaking = speakingIn(await connectClient(databaseUrl), schema);
-      // With the schema as the session's search path, PostgreSQL prints names without the schema prefix.
-      await speaking.query("SET search_path TO fencepost");
-      const dump = await dumpSchema(speaking).finally(() => speaking.end());
-      const snapshot = new URL("../schema.sql", import.meta.url);
-      expect(dump.replaceAll(schema, "fencepost")).toBe(await readFile(snapshot, "utf8"));
-    },
-  );
+  it.each(["payments", "treasury_2"])("contain all database objects: %s", async (schema) => {
+    expect(await migrate({ databaseUrl, schema })).toEqual({ applied: [await newestMigration()] });
+    expect(await migrate({ databaseUrl, schema })).toEqual({ applied: [] });
+    for (const { statement } of await everyStatement()) {
+      await client.query(`PREPARE every AS ${inSchema(statement.sql, schema)}`);
+      await client.query("DEALLOCATE every");
+    }
+    const { rows } = await client.query("SELECT FROM pg_namespace WHERE nspname = 'fencepost'");
+    expect(rows).toEqual([]);
+    const speaking = speakingIn(await connectClient(databaseUrl), schema);
+    // With the schema as the session's search path, PostgreSQL prints names without the schema prefix.
+    await speaking.query("SET search_path TO fencepost");
+    const dump = await dumpSchema(speaking).finally(() => speaking.end());
+    const snapshot = new URL("../schema.sql", import.meta.url);
+    expect(dump.replaceAll(schema, "fencepost")).toBe(await readFile(snapshot, "utf8"));
+  });
 
   // protects [The database's rights, name and limits] src/adapters/postgres/rows/schema-name.ts, src/adapters/postgres/session/pipeline.ts
-  it("are independent of each other: the same lane has its own next nonce in each", async () => {
+  it("each have their own next nonce for a lane", async () => {
     const [payments, treasury] = [await open("payments"), await open("treasury_2")];
     const fence = await holdLane(payments);
     const other = await holdLane(treasury, fence.lane);

@@ -72,9 +72,9 @@ describe("building the indexes of a migration", () => {
   });
 });
 
-describe("the stored counts of transactions that are open or watched for reorgs", () => {
+describe("the transaction counts stored on a lane", () => {
   // protects [Reads] src/adapters/postgres/migrations/0037_release_0_1_0.sql
-  it("are updated by a database trigger if the writer does not update them itself", async () => {
+  it("are updated by a database trigger if the writer omits the update", async () => {
     await client.query("INSERT INTO fencepost.lane (chain_id, signer) VALUES (1, $1)", [SIGNER]);
     await insert(client, "ALLOCATED", 0);
     await insert(client, "ALLOCATED", 1);
@@ -95,7 +95,7 @@ describe("the stored counts of transactions that are open or watched for reorgs"
   });
 
   // protects [Reads] src/adapters/postgres/commit/plan.ts, src/adapters/postgres/session/opening.ts
-  it("are not changed twice: the database trigger skips a session that updates them itself", async () => {
+  it("are not updated twice", async () => {
     await client.query("INSERT INTO fencepost.lane (chain_id, signer) VALUES (1, $1)", [SIGNER]);
     await client.query("BEGIN");
     await client.query("SELECT set_config('fencepost.counts', 'kept', true)");

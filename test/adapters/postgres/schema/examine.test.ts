@@ -92,7 +92,7 @@ describe("examining a database for the doctor command", () => {
     expect(await examine(url)).toMatchObject({ synchronousCommit: "off" });
   });
 
-  it("reports pending migrations, and migrations that this version does not know", async () => {
+  it("reports pending migrations and unknown migrations", async () => {
     const empty = await examine(await database(""));
     expect(empty).toMatchObject({ schema: { applied: 0, problem: null }, mayCreate: true });
     expect(opened(empty).schema.pending).toEqual([await newestMigration()]);

@@ -86,7 +86,7 @@ describe("migrate", () => {
     expect(reports.flatMap(({ applied }) => applied)).toEqual(shipped);
   });
 
-  it("does not block a running node while it waits for a table that another session, such as a backup, has locked", async () => {
+  it("does not block a running node while it waits for a locked table", async () => {
     const databaseUrl = await emptyDatabase();
     const shipped = await shippedMigrations();
     await migrate({ databaseUrl, migrations: shipped });
@@ -190,7 +190,7 @@ describe("migrate", () => {
     await store.close();
   });
 
-  it("has only migrations that name an earlier one with which they work, because consecutive releases must work together", async () => {
+  it("has only migrations that name an earlier migration with which they are compatible", async () => {
     const shipped = await shippedMigrations();
     const names = ["0036_private_endpoints.sql", ...shipped.map(({ name }) => name)];
     for (const [index, { name, sql }] of shipped.entries()) {
@@ -228,7 +228,7 @@ describe("a database from before release 0.1.0", () => {
   }
 
   // protects [Upgrades] src/adapters/postgres/schema/migrate.ts, src/adapters/postgres/migrations/0037_release_0_1_0.sql
-  it("is adopted if it has the last migration 0036: tables and rows stay as they are", async () => {
+  it("is adopted unchanged if its last migration is 0036", async () => {
     const { databaseUrl, client } = await databaseAt0036();
     expect(await schemaState({ databaseUrl })).toEqual({ applied: 35, pending: [BASELINE], problem: null });
     const before = await client.query("SELECT * FROM fencepost.history ORDER BY ordinal");
@@ -242,7 +242,7 @@ describe("a database from before release 0.1.0", () => {
   });
 
   // protects [Upgrades] src/adapters/postgres/schema/migrate.ts
-  it("is refused unchanged if it lacks the last migration 0036, or if a migration has another checksum", async () => {
+  it("is refused unchanged if migration 0036 is missing or a checksum differs", async () => {
     const { databaseUrl, client } = await databaseAt0036();
     await client.query("DELETE FROM fencepost.migration WHERE name >= '0035'");
     const refused = await problemOf(migrate({ databaseUrl }));
@@ -260,7 +260,7 @@ describe("a database from before release 0.1.0", () => {
   });
 
   // protects [Upgrades] src/adapters/postgres/migrations/0037_release_0_1_0.sql
-  it("is upgraded while a node runs that knows the last migration 0036", async () => {
+  it("is upgraded while a node runs that knows only migrations up to 0036", async () => {
     const { databaseUrl, client } = await databaseAt0036();
     await client.query(
       `INSERT INTO fencepost.node_instance (instance_id, node_id, url, version, mode, started_at, heartbeat_at, expires_at, knows_migration)

@@ -4,8 +4,8 @@ import { CLOSED, CommitSlots } from "../../../../src/adapters/postgres/session/c
 const kept = (slots: CommitSlots, found: Parameters<CommitSlots["areKept"]>[1]) =>
   slots.areKept(slots.expected(), found);
 
-describe("commit slots (rows with the marker of the last commit)", () => {
-  it("are reused when they are released, unless a fresh slot is requested", () => {
+describe("rows with commit markers", () => {
+  it("are reused when they are released", () => {
     const slots = new CommitSlots("store");
     const [first, second] = [slots.take(), slots.take()];
     expect(first).not.toBe(second);
@@ -14,7 +14,7 @@ describe("commit slots (rows with the marker of the last commit)", () => {
     expect(slots.take()).toBe(first);
   });
 
-  it("are not reused while an earlier commit that uses them may still reach the database", () => {
+  it("are not reused while an earlier commit may still reach the database", () => {
     const slots = new CommitSlots("store");
     const slot = slots.take();
     slots.acknowledged(slot, "a", 0);
@@ -25,7 +25,7 @@ describe("commit slots (rows with the marker of the last commit)", () => {
     for (const marker of ["a", "b", CLOSED]) expect(kept(slots, [{ slot, marker }]), marker).toBe(true);
   });
 
-  it("must contain the markers of all acknowledged commits, or else the database has lost commits", () => {
+  it("prove a loss of data if the marker of an acknowledged commit is missing", () => {
     const slots = new CommitSlots("store");
     expect(kept(slots, []), "nothing was acknowledged").toBe(true);
     slots.acknowledged(1, "a", 0);
@@ -35,7 +35,7 @@ describe("commit slots (rows with the marker of the last commit)", () => {
     expect(kept(slots, [{ slot: 1, marker: "a" }])).toBe(true);
   });
 
-  it("may contain the old or the new marker while their newest commit has no answer yet", () => {
+  it("may contain the old or the new marker while the newest commit has no answer", () => {
     const slots = new CommitSlots("store");
     slots.sent(1, "a");
     slots.acknowledged(1, "a", 0);
@@ -47,7 +47,7 @@ describe("commit slots (rows with the marker of the last commit)", () => {
     expect(kept(slots, [{ slot: 1, marker: "a" }])).toBe(false);
   });
 
-  it("may contain the old or the new marker if a commit is acknowledged while they are being read", () => {
+  it("may contain the old or the new marker if a commit is acknowledged during the read", () => {
     const slots = new CommitSlots("store");
     slots.sent(1, "a");
     slots.acknowledged(1, "a", 0);
@@ -59,7 +59,7 @@ describe("commit slots (rows with the marker of the last commit)", () => {
     expect(slots.areKept(expected, [{ slot: 1, marker: "older" }])).toBe(false);
   });
 
-  it("need no check if their commit is over a minute older than the newest, because WAL with the newest contains it too", () => {
+  it("need no check if their commit is over a minute older than the newest commit", () => {
     const slots = new CommitSlots("store");
     slots.acknowledged(1, "old", 0);
     slots.acknowledged(2, "new", 60_001);

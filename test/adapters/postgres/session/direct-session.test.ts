@@ -50,7 +50,7 @@ describe("closing a direct PostgreSQL session leaves no session on the server", 
   });
 
   // protects [Short of time] src/adapters/postgres/session/direct-session.ts
-  it("before the server has answered the connection request, even if it answers later", async () => {
+  it("before the server has answered the connection request", async () => {
     wire.freeze();
     const session = open(wire.through(subject.url));
     await waitUntil(() => wire.connections > 0, "it is connecting");

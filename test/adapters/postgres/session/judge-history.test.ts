@@ -37,7 +37,7 @@ const LOST = { ordinal: 3, epoch: 4, begins: true, mayHaveLost: true };
 const KEPT = { ...LOST, mayHaveLost: false };
 
 describe("the history check when an instance registers", () => {
-  it("accepts the first database history that it sees, and an unchanged one", () => {
+  it("accepts the first database history that the process sees", () => {
     expect(judge({ recorded: null, memory: null, feed: { epoch: 1, lastSeq: 0 }, seen: { epoch: 0, seq: 0 } })).toEqual(
       {
         ordinal: 1,
@@ -74,17 +74,17 @@ describe("the history check when an instance registers", () => {
     ["a promotion without some numbers of the feed", { observed: PROMOTED, feed: { epoch: 3, lastSeq: 9 } }],
     ["a timeline from before a promotion", { observed: { ...HOME, timeline: "00000008" } }],
     ["a second promotion after one that this process missed", { observed: PROMOTED, recorded: { ...ROW, epoch: 5 } }],
-  ])("begins a new feed epoch, and reports possible data loss, after %s", (_, evidence) => {
+  ])("reports possible data loss after %s", (_, evidence) => {
     const { begins, mayHaveLost } = judge(evidence);
     expect({ begins, mayHaveLost }).toEqual({ begins: true, mayHaveLost: true });
   });
 
-  it("begins a feed epoch, but reports no data loss, after a promotion that preserved everything this process has seen", () => {
+  it("reports no data loss after a promotion that lost nothing", () => {
     expect(judge({ observed: PROMOTED })).toEqual(KEPT);
     expect(judge({ observed: { ...PROMOTED, walPosition: 410n } }), "unacknowledged log may be gone").toEqual(KEPT);
   });
 
-  it("begins no further feed epoch if another node has begun one, unless this node found a loss that the other did not", () => {
+  it("begins no further feed epoch if another node has already begun one", () => {
     const begun = { ...ROW, ordinal: 3, epoch: 4, timeline: "0000000A", walPosition: 480n };
     const late = { observed: { ...PROMOTED, epoch: 4 }, recorded: begun, feed: { epoch: 4, lastSeq: 10 } };
     expect(judge(late)).toEqual({ ...KEPT, begins: false });

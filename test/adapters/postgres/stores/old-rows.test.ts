@@ -67,7 +67,7 @@ const resultsOf = async (fence: Fence, ...intents: readonly PreparedIntent[]) =>
   (await allocate(store, fence, intents)).map(({ result }) => result);
 
 describe("a transaction past its retention", () => {
-  it("is removed with all its rows, and newer transactions stay", async () => {
+  it("is removed with all its rows", async () => {
     const fence = await holdLane(store);
     const old = await anOldTransaction(store, fence, anOldIntent(fence.lane, { requestId: "old" }));
     await letDaysPass(subject.client, OLD_DAYS);
@@ -82,7 +82,7 @@ describe("a transaction past its retention", () => {
   });
 
   // protects [Retention] src/application/loops/housekeeping.ts, src/adapters/postgres/stores/old-rows.ts
-  it("can be removed once its lane is acquired, if the lane had no owner and no live instance had its key", async () => {
+  it("can be removed after a node acquires the unowned lane", async () => {
     const fence = await holdLane(store);
     await anOldTransaction(store, fence);
     await letDaysPass(subject.client, OLD_DAYS);
@@ -114,7 +114,7 @@ describe("a transaction past its retention", () => {
   });
 
   // protects [Retention] src/domain/cluster/retention.ts
-  it("is not removed while it is open or while it is watched for reorgs", async () => {
+  it("is not removed while it is open or checked for reorgs", async () => {
     const fence = await holdLane(store);
     const watched = await confirmOld(store, fence, anOldIntent(fence.lane));
     const open = anOldIntent(fence.lane);
@@ -134,7 +134,7 @@ describe("a transaction past its retention", () => {
     expect(await store.removeOld([fence], KEPT_MS, MANY)).toBe(1);
   });
 
-  it("is removed in batches, and the lane continues with its next nonce", async () => {
+  it("is removed in batches", async () => {
     const fence = await holdLane(store);
     for (let many = 0; many < 5; many++) await anOldTransaction(store, fence);
     await letDaysPass(subject.client, OLD_DAYS);
@@ -146,7 +146,7 @@ describe("a transaction past its retention", () => {
   });
 
   // protects [Retention] src/adapters/postgres/stores/old-rows.ts
-  it("is removed only by the current owner of its lane: a stale owner, or the owner of another lane, removes nothing", async () => {
+  it("is removed only by the current owner of the lane", async () => {
     const [fence, other] = [await holdLane(store), await holdLane(store)];
     await anOldTransaction(store, fence);
     const theirs = await anOldTransaction(store, other);
@@ -157,7 +157,7 @@ describe("a transaction past its retention", () => {
     expect(await leave(fence, other)).toBe(1);
   });
 
-  it("is checked once more for finality by the statement that deletes it", async () => {
+  it("is checked for finality again when it is deleted", async () => {
     const fence = await holdLane(store);
     const open = anIntent(fence.lane);
     await allocate(store, fence, [open]);
@@ -167,7 +167,7 @@ describe("a transaction past its retention", () => {
   });
 
   // protects [Retention] src/adapters/postgres/stores/old-rows.ts, src/application/loops/housekeeping.ts
-  it("is not removed while its lane is locked, and the removal does not wait long for the lock", async () => {
+  it("is not removed while the lane is locked", async () => {
     const fence = await holdLane(store);
     const old = await anOldTransaction(store, fence);
     await letDaysPass(subject.client, OLD_DAYS);
@@ -185,7 +185,7 @@ describe("a transaction past its retention", () => {
   });
 
   // protects [Retention] src/adapters/postgres/statements/old-row.ts
-  it("is removed together with its nonce reservation, whose request id stays refused", async () => {
+  it("is removed together with its nonce reservation", async () => {
     const fence = await holdLane(store);
     const reservationId = crypto.randomUUID();
     const wanted = { ...BY_ANYBODY, reservationId, requestId: "kept for me", ttlMs: 60_000, floor: 0 };
@@ -207,7 +207,7 @@ describe("a transaction past its retention", () => {
     await subject.client.query("UPDATE fencepost.lane SET live_tracking = 0 WHERE signer = $1", [fence.lane.signer]);
   });
 
-  it("is removed together with the intake rows of repeated requests that refer to it", async () => {
+  it("is removed together with the intake rows of repeated requests", async () => {
     const fence = await holdLane(store);
     const old = await anOldTransaction(store, fence, anOldIntent(fence.lane, { requestId: "named twice" }));
     const name = anIntent(fence.lane, { requestId: "named twice" });
@@ -223,7 +223,7 @@ describe("a transaction past its retention", () => {
   });
 
   // protects [Retention] src/domain/ledger/standing.ts, src/domain/ledger/standing.ts, src/adapters/postgres/statements/transaction.ts
-  it("leaves no nonce gap: its nonce is not filled again, and the lane's next nonce is not lowered to it", async () => {
+  it("leaves no nonce gap", async () => {
     const fence = await holdLane(store);
     for (let many = 0; many < 3; many++) await anOldTransaction(store, fence);
     await letDaysPass(subject.client, OLD_DAYS);
@@ -238,7 +238,7 @@ describe("a transaction past its retention", () => {
   });
 
   // protects [Retention] src/domain/ledger/standing.ts, src/domain/ledger/standing.ts, src/adapters/postgres/statements/transaction.ts
-  it("keeps the lane's next nonce above the removed nonce, even if the lane has no other rows", async () => {
+  it("does not lower the lane's next nonce when it is removed", async () => {
     const fence = await holdLane(store);
     for (let many = 0; many < 3; many++) await anOldTransaction(store, fence);
     await letDaysPass(subject.client, OLD_DAYS);
@@ -258,7 +258,7 @@ describe("the request id of a removed transaction", () => {
   };
 
   // protects [Retention] src/adapters/postgres/commit/spent-requests.ts, src/adapters/postgres/commit/lookup.ts, src/domain/ledger/allocate.ts
-  it("stays refused while new ids of its batch are created, both in commits that read first and in those of one round trip", async () => {
+  it("stays refused while new ids of the same batch are created", async () => {
     const fence = await gone("once");
     // The first commit reads its rows before it writes, because this process does not have the lane's current state in
     // memory; later commits take one round trip.
@@ -271,7 +271,7 @@ describe("the request id of a removed transaction", () => {
   });
 
   // protects [Retention] src/adapters/postgres/statements/lane.ts
-  it("stays refused by a process that has owned the lane alone since before the removal", async () => {
+  it("stays refused by a process that owns the lane during the removal", async () => {
     const fence = await holdLane(store);
     const old = anOldIntent(fence.lane, { requestId: "remembered" });
     await anOldTransaction(store, fence, old);
@@ -286,7 +286,7 @@ describe("the request id of a removed transaction", () => {
   });
 
   // protects [Retention] src/adapters/postgres/statements/old-row.ts
-  it("stays refused on other lanes of the chain, but only for requests to the same pool", async () => {
+  it("stays refused on other lanes of the chain for requests to the same pool", async () => {
     const fence = await gone("of a pool", { pool: "payouts" });
     const second = await holdLane(store);
     await allocate(store, second, [anIntent(second.lane)]);
@@ -306,7 +306,7 @@ describe("the request id of a removed transaction", () => {
     expect(await resultsOf(third, anIntent(third.lane, { requestId: "of a pool" }))).toEqual(["created"]);
   });
 
-  it("is not confused with the same id on another chain, or with an id in another case", async () => {
+  it("is not confused with the same id on another chain", async () => {
     const fence = await gone("a b");
     const elsewhere = await holdLane(store, { ...fence.lane, chainId: 7 });
     expect(await resultsOf(elsewhere, anIntent(elsewhere.lane, { requestId: "a b" }))).toEqual(["created"]);
@@ -318,7 +318,7 @@ describe("the request id of a removed transaction", () => {
   });
 
   // protects [Retention] src/adapters/postgres/stores/old-rows.ts, src/adapters/postgres/commit/commands.ts
-  it("stays refused during the removal: a retry waits for the lane, and then finds the transaction or the stored hash of the id", async () => {
+  it("stays refused during the removal", async () => {
     for (const end of ["COMMIT", "ROLLBACK"]) {
       const requestId = `at the time of ${end}`;
       const fence = await holdLane(store);
@@ -338,7 +338,7 @@ describe("the request id of a removed transaction", () => {
   });
 
   // protects [Retention] src/adapters/postgres/stores/old-rows.ts, src/adapters/postgres/commit/commands.ts
-  it("stays refused for a pool during the removal, even if the retry is on another lane", async () => {
+  it("stays refused for a pool during the removal, even on another lane", async () => {
     const requestId = "of a pool, in that moment";
     const fence = await holdLane(store);
     const intent = { ...anOldIntent(fence.lane, { requestId }), pool: "payouts" };
@@ -358,7 +358,7 @@ describe("the request id of a removed transaction", () => {
     expect(await repeat).toEqual(["spent"]);
   });
 
-  it("may be used again when its own retention is over, and not before", async () => {
+  it("may be used again only after the retention of request ids", async () => {
     const fence = await gone("for a while");
     expect(await store.forgetRequestIds(DAY_MS, MANY)).toBe(0);
     await subject.client.query("UPDATE fencepost.spent_request SET left_at = left_at - interval '2 days'");
@@ -367,7 +367,7 @@ describe("the request id of a removed transaction", () => {
     expect(await resultsOf(fence, anIntent(fence.lane, { requestId: "for a while" }))).toEqual(["created"]);
   });
 
-  it("is not stored if the transaction was refused because another one has the id", async () => {
+  it("is not stored if the transaction was refused as a duplicate", async () => {
     const fence = await holdLane(store);
     const first = anIntent(fence.lane, { requestId: "mine" });
     await allocate(store, fence, [first]);
@@ -388,7 +388,7 @@ describe("the request id of a removed transaction", () => {
 
 describe("the retention of the completion feed", () => {
   // protects [Retention] src/domain/cluster/retention.ts, src/adapters/postgres/stores/old-rows.ts
-  it("truncates the feed from its beginning, moves the feed's start position, and never removes a young completion", async () => {
+  it("truncates the feed from its beginning", async () => {
     const fence = await holdLane(store);
     const all = [];
     for (let many = 0; many < 4; many++) all.push(await anOldTransaction(store, fence));

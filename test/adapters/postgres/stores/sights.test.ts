@@ -48,7 +48,7 @@ describe("dashboard queries on large tables", () => {
   const ID = "00000000-0000-7000-8000-000000000100";
 
   // protects [Everything at once] src/adapters/postgres/statements/sight.ts
-  it("use small indexes to find lanes and transactions that need attention", async () => {
+  it("use small indexes to find lanes and transactions with problems", async () => {
     let found: Awaited<ReturnType<SightStore["troubles"]>> | null = null;
     const buffers = await costOf(async (store) => {
       found = await store.troubles(500);
@@ -60,7 +60,7 @@ describe("dashboard queries on large tables", () => {
   });
 
   // protects [Everything at once] src/adapters/postgres/statements/sight.ts
-  it("sum up the counts stored on the lanes, and read nothing else", async () => {
+  it("read only the counts stored on the lanes for totals", async () => {
     const all = await costOf((store) => store.totals({ signers: null, chains: null }));
     const few = await costOf((store) => store.totals({ signers: new Set([signerAt(3)]), chains: null }));
     expect(all).toBeLessThan(FEW + LANES_TABLE);
@@ -72,7 +72,7 @@ describe("dashboard queries on large tables", () => {
     expect(await costOf((store) => store.pulse())).toBeLessThan(200 * 6 + 800);
   });
 
-  it("find the oldest open transaction by an index, and give up if the oldest rows are only watched for reorgs", async () => {
+  it("find the oldest open transaction through an index", async () => {
     expect(await costOf((store) => store.oldestOpen([BUSY_CHAIN, QUIET_CHAIN]))).toBeLessThan(FEW);
     const store = await subject.connect();
     // In this data, each lane has four settled transactions that are only watched for reorgs. They are older than all

@@ -94,7 +94,7 @@ function existing(requestId: string, fingerprint: `0x${string}`): ExistingTransa
 }
 
 describe("results of a batch of creates", () => {
-  it("come in the order of the requests, one each, and are counted by their kind", async () => {
+  it("are returned in the order of the requests", async () => {
     const made = bench();
     const results = await ask(made, transfer(), { signer: "nobody" }, transfer({ requestId: null }), transfer());
     expect(results).toMatchObject([
@@ -124,7 +124,7 @@ describe("results of a batch of creates", () => {
   });
 
   // protects [Attacks] src/application/stages/1-create/create.ts, src/application/writer/committer.ts
-  it("report a lane without a next nonce, a held lane, and a request that the database cannot store", async () => {
+  it("report a request that the database cannot store", async () => {
     const made = bench();
     made.control.answer = () => ({
       status: "allocated",
@@ -146,7 +146,7 @@ describe("results of a batch of creates", () => {
     expect(labels(made)).toEqual(["unknown"]);
   });
 
-  it("do not contain an internal error as the caller's mistake; it is rethrown", async () => {
+  it("do not hide an internal error as a mistake of the caller", async () => {
     const made = bench();
     const codec = {
       ...createCodec(),
@@ -159,7 +159,7 @@ describe("results of a batch of creates", () => {
   });
 });
 
-describe("a create with a request id that exists", () => {
+describe("a create with an existing request id", () => {
   it("returns the existing transaction before any request to the chain", async () => {
     const made = bench();
     const [first] = await ask(made, transfer({ requestId: "r" }));
@@ -178,14 +178,14 @@ describe("a create with a request id that exists", () => {
     expect(labels(made)).toEqual(["created", "duplicate", "reused"]);
   });
 
-  it("is recognised as a repeat at nonce allocation, if not before", async () => {
+  it("is recognised as a repeat at nonce allocation at the latest", async () => {
     const made = bench();
     const duplicate = { result: "duplicate", existing: existing("r", "0x"), samePayload: true } as const;
     made.control.answer = () => ({ status: "allocated", items: [duplicate], cursor: 8 });
     expect(await ask(made, transfer({ requestId: "r" }))).toMatchObject([{ outcome: "existing", nonce: 7 }]);
   });
 
-  it("is looked up again if its simulation is refused, so that REQUEST_ID_REUSED takes precedence", async () => {
+  it("fails with REQUEST_ID_REUSED even if the call would revert", async () => {
     const made = bench();
     made.simulated.revertCallsTo(TO, "0x");
     let looks = 0;
@@ -197,7 +197,7 @@ describe("a create with a request id that exists", () => {
     expect(looks).toBe(2);
   });
 
-  it("is found in the commit itself, under the lane's lock, if no lookup came first", async () => {
+  it("is recognised in the commit if the request id was not looked up before", async () => {
     const made = bench();
     const looks: (readonly string[])[] = [];
     const gate = deferred<readonly ExistingTransaction[]>();
@@ -228,7 +228,7 @@ describe("a create with a request id that exists", () => {
     expect(looks.length).toBe(1);
   });
 
-  it("fails with 503, and nothing is accepted, if the request id cannot be looked up", async () => {
+  it("fails with 503 if the request id cannot be looked up", async () => {
     const made = bench();
     Object.assign(made.ports.store, { findByRequestIds: () => Promise.reject(new StoreUnavailable("away")) });
     expect(await ask(made, transfer({ requestId: "r" }))).toMatchObject([{ code: "UNAVAILABLE" }]);
@@ -236,8 +236,8 @@ describe("a create with a request id that exists", () => {
   });
 });
 
-describe("creates whose lane is lost while they wait", () => {
-  it("are retried after the node has acquired the lane once more, since no nonce was consumed", async () => {
+describe("waiting creates whose lane is lost", () => {
+  it("are retried after the node has acquired the lane again", async () => {
     const made = bench();
     const again = createOwnedLane({ cursor: 100 }, made.context, made.ports);
     made.own = async () => (made.owned === 1 ? made.lane : again);
@@ -257,7 +257,7 @@ describe("creates whose lane is lost while they wait", () => {
   });
 
   // protects [Operators] src/application/lane/between-owners.ts, src/application/lane/term.ts
-  it("fail with 503 if the lane is being reloaded or its lease has lapsed, since no other node owns it", async () => {
+  it("fail with 503 if no other node owns the lane", async () => {
     const reading = bench();
     reading.own = async () => {
       const lane = createOwnedLane({ cursor: 100 }, reading.context, reading.ports);
@@ -273,7 +273,7 @@ describe("creates whose lane is lost while they wait", () => {
   });
 
   // protects [Many lanes] src/application/stages/1-create/create.ts
-  it("still count against the queue limits after the lane is acquired again, until each has a result", async () => {
+  it("still count against the queue limits after the lane is acquired again", async () => {
     const made = bench({ perLane: 2 });
     const again = createOwnedLane({ cursor: 100 }, made.context, made.ports);
     made.own = async () => (made.owned === 1 ? made.lane : again);
@@ -289,7 +289,7 @@ describe("creates whose lane is lost while they wait", () => {
 
   it.each(["lost", "putOff"] as const)(
     // protects [The fence] src/application/lane/term.ts, src/application/stages/1-create/create.ts
-    "still get their result if the commit succeeded just as the lane stopped (%s)",
+    "still get their result if the commit succeeded (%s)",
     async (how) => {
       const made = bench();
       made.control.meanwhile = () => made.lane.stop(how);
@@ -299,7 +299,7 @@ describe("creates whose lane is lost while they wait", () => {
   );
 
   // protects [The fence] src/application/lane/term.ts, src/application/stages/1-create/create.ts
-  it("have an unknown outcome if the database did not report the result of the commit", async () => {
+  it("have an unknown outcome if the commit got no response", async () => {
     const made = bench();
     made.control.meanwhile = () => made.lane.stop("lost");
     made.control.answer = () => new OutcomeUnknown("the connection broke");
@@ -307,7 +307,7 @@ describe("creates whose lane is lost while they wait", () => {
     expect(made.writes.length).toBe(1);
   });
 
-  it("are refused with the URL of the new owner, if another node owns the lane", async () => {
+  it("are refused with the URL of the new owner", async () => {
     const made = bench();
     made.own = async () => {
       if (made.owned > 1) throw new FencepostError("NOT_LEADER", "node 2", { ownerUrl: "http://2" });
@@ -318,8 +318,8 @@ describe("creates whose lane is lost while they wait", () => {
   });
 });
 
-describe("the bounded queue of creates", () => {
-  it("accepts creates of a lane up to its limit and refuses the rest with QUEUE_FULL and retryAfterSeconds", async () => {
+describe("the queue of creates", () => {
+  it("refuses creates above the limit of a lane with QUEUE_FULL", async () => {
     const made = bench({ perLane: 2 });
     const results = await ask(made, transfer(), transfer(), transfer());
     expect(results).toMatchObject([
@@ -357,7 +357,7 @@ describe("the bounded queue of creates", () => {
 describe("a create without sufficient funds", () => {
   const broke = { to: TO, value: "1", gas: 21_000, gasPrice: "2000000000" };
 
-  it("is refused as the first of its batch, and accepted behind another create", async () => {
+  it("is accepted behind another create of the same batch", async () => {
     const made = bench();
     made.simulated.setBalance(SIGNER, 0n);
     expect(await ask(made, transfer({ payload: broke }), transfer({ payload: broke }))).toMatchObject([
@@ -366,7 +366,7 @@ describe("a create without sufficient funds", () => {
     ]);
   });
 
-  it("is accepted as the first of its batch if other creates of the lane are in progress", async () => {
+  it("is accepted while other creates of the lane are in progress", async () => {
     const made = bench();
     made.simulated.setBalance(SIGNER, 0n);
     made.lane.count("creating", 1);
@@ -411,7 +411,7 @@ describe("single creates that arrive together", () => {
     );
   });
 
-  it("all fail with the internal error that occurs in their shared batch", async () => {
+  it("all fail if an internal error occurs in their shared batch", async () => {
     const made = bench();
     const router = { deliver: () => Promise.reject(new RangeError("oh")) };
     const creates = new Creates({ ...made.createPorts, router }, NO_POOLS);

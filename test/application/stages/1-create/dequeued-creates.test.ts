@@ -33,8 +33,8 @@ const two = {
   ],
 };
 
-describe("creates that another node queued for the owner", () => {
-  it("are executed with the transaction ids and API keys that the other node stored", async () => {
+describe("creates that another node queued", () => {
+  it("get the transaction ids that the other node stored", async () => {
     const { received, answer } = await take([MADE, otherNonce(3, 5)], two);
     const asked = [
       { txId: FIRST, owner: "shop", request },
@@ -44,20 +44,20 @@ describe("creates that another node queued for the owner", () => {
     expect(answer).toMatchObject({ results: [MADE, { code: "CONFLICT", nextNonce: 5 }] });
   });
 
-  it("are looked up by their ids first if an earlier owner had begun them", async () => {
+  it("are looked up first if an earlier owner had begun them", async () => {
     const { received } = await take([MADE, MADE], two, true);
     expect(received).toMatchObject([{ inlet: { repeat: true } }]);
   });
 
   // protects [Replicas that embed the library] src/application/stages/1-create/asked-create.ts
-  it("are put back in the queue if the lane was lost before any was created", async () => {
+  it("are put back in the queue if the lane was lost before the first create", async () => {
     const { answer } = await take([notLeader("lost"), notLeader("lost")], two);
     expect(answer).toMatchObject({ code: "NOT_LEADER" });
     expect((answer as FencepostError).extras.outcome).toBeUndefined();
   });
 
   // protects [Replicas that embed the library] src/application/stages/1-create/asked-create.ts
-  it("have an unknown outcome if the lane was lost midway, and the next owner looks them up", async () => {
+  it("have an unknown outcome if the lane was lost between two creates", async () => {
     for (const results of [
       [MADE, notLeader("lost")],
       [otherNonce(3, 5), notLeader("lost")],
@@ -78,7 +78,7 @@ describe("creates that another node queued for the owner", () => {
     ["another chain", { creates: [{ txId: FIRST, request: { ...request, chainId: LANE.chainId + 1 } }] }],
     ["a key without a name", { creates: [{ txId: FIRST, owner: "", request }] }],
     // protects [Replicas that embed the library] src/application/stages/1-create/asked-create.ts
-  ])("are refused as a whole, and none is created, if they have %s", async (_, body) => {
+  ])("are all refused if they have %s", async (_, body) => {
     const { received, answer } = await take([MADE], body);
     expect([received, answer]).toMatchObject([[], { code: "INVALID_REQUEST" }]);
   });

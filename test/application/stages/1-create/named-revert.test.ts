@@ -20,7 +20,7 @@ describe("a call that would revert with a custom error", () => {
     ["beside the function", { abi: LINES, function: "take" }],
     ["as JSON", { abi, function: "take" }],
     ["in its place", { function: abi }],
-  ])("is refused with the error's name and arguments if the ABI is given: %s", async (_, given) => {
+  ])("is refused with the name of the error if the ABI is given: %s", async (_, given) => {
     world = new World();
     await world.startNode();
     world.chain.revertCallsTo(TO, data);
@@ -33,7 +33,7 @@ describe("a call that would revert with a custom error", () => {
     expect(world.rows()).toEqual([]);
   });
 
-  it("is refused with the raw revert data if the ABI is missing or does not contain the error", async () => {
+  it("is refused with the raw revert data without a matching ABI", async () => {
     world = new World();
     await world.startNode();
     world.chain.revertCallsTo(TO, data);

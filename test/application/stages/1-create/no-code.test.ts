@@ -56,14 +56,14 @@ describe("call data to an address without code", () => {
   });
 
   // protects [Chains that differ] src/application/stages/1-create/prepare.ts, src/domain/chain/receiver-code.ts
-  it("is accepted with gas given behind unmined transactions, since one of them may deploy the code", async () => {
+  it("is accepted with given gas behind unmined transactions", async () => {
     const bench = await ready();
     await call(bench, FEES, { behindPending: true, laneKnown: true });
     await call(bench, { gas: 60_000 }, { behindPending: true, laneKnown: true });
   });
 
   // protects [Chains that differ] src/application/stages/1-create/prepare.ts
-  it("is refused without gas behind unmined transactions, with a message that says what to give", async () => {
+  it("is refused without gas behind unmined transactions", async () => {
     const bench = await ready();
     const behind = { behindPending: true, laneKnown: true };
     const refused = { code: "SUBMISSION_REJECTED", extras: { reason: "GAS_TOO_LOW", dependsOnPending: true } };
@@ -110,14 +110,14 @@ describe("call data to an address without code", () => {
 
 describe("an endpoint that reports no code at an address", () => {
   // protects [Chains that differ] src/application/chain/gas-needed.ts
-  it("does not refuse the call if another endpoint reports code, whose gas estimate is then used", async () => {
+  it("is overruled by an endpoint that reports code", async () => {
     const bench = await ready();
     elsewhere(bench, says(false, 21_064n), says(true, 100_000n));
     expect((await call(bench)).gas).toBe(120_000n);
     expect(bench.context.knownCode.isSeen(TO)).toBe(true);
   });
 
-  it("is overruled by an endpoint at which the call reverts, since only code can revert", async () => {
+  it("is overruled by an endpoint at which the call reverts", async () => {
     const bench = await ready();
     const revert = { name: null, message: null, data: "0x" } as const;
     elsewhere(bench, says(false), { kind: "says", answer: { outcome: "revert", revert } });
@@ -128,7 +128,7 @@ describe("an endpoint that reports no code at an address", () => {
     ["does not answer", { kind: "silent" } as const],
     ["returns no result", says(undefined)],
     // protects [Chains that differ] src/application/chain/gas-needed.ts
-  ])("does not refuse the call if another endpoint %s, since an unknown answer decides nothing", async (_, other) => {
+  ])("causes no refusal if another endpoint %s", async (_, other) => {
     const bench = await ready();
     elsewhere(bench, says(false), other);
     await call(bench);
@@ -143,7 +143,7 @@ describe("an endpoint that reports no code at an address", () => {
 
 describe("contract code that was seen once", () => {
   // protects [Chains that differ] src/application/chain/chain-context.ts, src/adapters/evm/reads/simulate-call.ts
-  it("is not requested again: 100 calls of one contract need one code query, sent along with a simulation", async () => {
+  it("is not requested again", async () => {
     const bench = await ready();
     bench.simulated.burnGasAt(TO, 0n);
     const simulate = vi.spyOn(bench.chain, "simulate");
@@ -154,7 +154,7 @@ describe("contract code that was seen once", () => {
     expect(everywhere).not.toHaveBeenCalled();
   });
 
-  it("permits later calls forever, although a reorg or the contract itself may remove the code", async () => {
+  it("permits all later calls", async () => {
     const bench = await ready();
     bench.context.knownCode.see(TO);
     await call(bench);
@@ -167,7 +167,7 @@ describe("contract code that was seen once", () => {
     expect([0, 1, 10_000].map((n) => knownCode.isSeen(address(n)))).toEqual([false, true, true]);
   });
 
-  it("includes code that this node deployed, since lagging endpoints do not have it yet", async () => {
+  it("includes code that this node deployed", async () => {
     const bench = await ready();
     bench.context.knownCode.deploy(TO);
     await call(bench);
@@ -190,7 +190,7 @@ describe("a node that receives a call to an address without code", () => {
   }
 
   // protects [Chains that differ] src/application/stages/1-create/prepare.ts, src/application/chain/gas-needed.ts
-  it("fails an intent of the intake table as REJECTED without a nonce, unless allowNoCode is set", async () => {
+  it("rejects a transaction from the intake table", async () => {
     world = new World();
     const refused = normalise(ports, { ...transfer(), payload: calling() });
     const allowed = normalise(ports, { ...transfer(), payload: calling(), allowNoCode: true });
@@ -204,7 +204,7 @@ describe("a node that receives a call to an address without code", () => {
     expect(second).toMatchObject({ state: "CONFIRMED", nonce: 0 });
   });
 
-  it("consumes no nonce for it and leaves its request id free", async () => {
+  it("consumes no nonce", async () => {
     const { node } = await start();
     const request = transfer({ payload: calling() });
     expect(await world.refusal(node.api.create(request))).toMatchObject(NO_CODE);
@@ -218,7 +218,7 @@ describe("a node that receives a call to an address without code", () => {
     ["replace", {}],
     ["resolve", { action: "REPLACE" }],
     // protects [Chains that differ] src/application/stages/1-create/prepare.ts, src/application/chain/gas-needed.ts
-  ] as const)("refuses the call in the action %s too, unless allowNoCode is set", async (action, more) => {
+  ] as const)("refuses the call in the action %s too", async (action, more) => {
     const entry = await start();
     const ops = new OperatedWorld(world);
     world.holdBlocks();
@@ -231,7 +231,7 @@ describe("a node that receives a call to an address without code", () => {
   });
 
   // protects [Chains that differ] src/application/chain/chain-context.ts, src/application/stages/5-receipt/receipt.ts
-  it("accepts calls of a contract that the same lane deploys, even before it is mined", async () => {
+  it("accepts the call if the same lane deploys the contract", async () => {
     const { node } = await start();
     world.holdBlocks();
     const deployment = { bytecode: "0x6000", gas: 100_000, maxFeePerGas: "20000000000", maxPriorityFeePerGas: "1" };

@@ -77,7 +77,7 @@ describe("the gas of a create", () => {
     await expect(prepareWith(bench, { data: "0x01" })).rejects.toEqual(rejection("GAS_OVER_BLOCK"));
   });
 
-  it("is refused if the estimate exceeds the block gas limit, even if only one endpoint reports that estimate", async () => {
+  it("is refused if even one endpoint's estimate exceeds the block gas limit", async () => {
     const bench = await ready();
     bench.faults.lieAboutGas(() => 30_000_001n);
     await expect(prepareWith(bench, { data: "0x01" })).rejects.toEqual(rejection("GAS_OVER_BLOCK"));
@@ -99,7 +99,7 @@ describe("the gas limit of a create", () => {
   });
 
   // protects [Holes] src/application/chain/gas-needed.ts, src/application/stages/1-create/prepare.ts
-  it("is refused if the estimate exceeds the chain's gas cap per transaction, with a message that names the cap", async () => {
+  it("is refused if the estimate exceeds the chain's gas cap per transaction", async () => {
     const bench = await capped();
     bench.simulated.burnGasAt(TO, CAP);
     const failure = await prepareWith(bench, { data: "0xaabbccdd" }).catch((error: unknown) => error);
@@ -108,7 +108,7 @@ describe("the gas limit of a create", () => {
   });
 
   // protects [Holes] src/application/chain/gas-needed.ts, src/application/stages/1-create/prepare.ts
-  it("is refused without an RPC request if the caller gives more than the chain's gas cap per transaction", async () => {
+  it("is refused without an RPC request if it exceeds the chain's gas cap per transaction", async () => {
     const bench = await capped();
     bench.faults.inject({ kind: "unavailable" });
     for (const standing of [FIRST, BEHIND, NEW_LANE]) {
@@ -127,7 +127,7 @@ describe("the gas limit of a create", () => {
   });
 });
 
-describe("an unusually high gas estimate of one endpoint", () => {
+describe("a high gas estimate of one endpoint", () => {
   const LIE = 14_191_170n;
 
   it.each([1, 2] as const)("is ignored for a plain transfer, with %i endpoint(s)", async (endpoints) => {
@@ -136,7 +136,7 @@ describe("an unusually high gas estimate of one endpoint", () => {
     expect((await prepareWith(bench, { value: 1 })).gas).toBe(21_000n);
   });
 
-  it("is not ignored for a transfer to a contract, since its code runs", async () => {
+  it("is not ignored for a transfer to a contract", async () => {
     const bench = await ready();
     bench.simulated.burnGasAt(TO, 24_000n);
     expect((await prepareWith(bench, { value: 1 })).gas).toBe(54_000n);
@@ -151,7 +151,7 @@ describe("an unusually high gas estimate of one endpoint", () => {
   /** A cost ceiling that a correct gas estimate stays below and the false estimate exceeds. */
   const bounded = { endpoints: 2, chain: { chainId: ARBITRUM }, settings: { maxGasCostWei: 10n ** 15n } } as const;
 
-  it("is not checked with a second endpoint if it costs no more than maxGasCostWei allows", async () => {
+  it("is not checked with a second endpoint if the cost is within maxGasCostWei", async () => {
     const bench = await ready({ ...bounded, settings: {} });
     bench.faults.lieAboutGas(() => LIE);
     bench.elsewhere.inject({ kind: "unavailable" });
@@ -159,7 +159,7 @@ describe("an unusually high gas estimate of one endpoint", () => {
   });
 
   // protects [Holes] src/application/chain/gas-needed.ts
-  it("makes the create fail with 503 if a second endpoint contradicts it", async () => {
+  it("makes the create fail with 503 if a second endpoint contradicts", async () => {
     const bench = await ready(bounded);
     bench.faults.lieAboutGas(() => LIE);
     const failure = await prepareWith(bench, { value: 1 }).catch((error: unknown) => error);
@@ -169,7 +169,7 @@ describe("an unusually high gas estimate of one endpoint", () => {
   });
 
   // protects [Holes] src/application/chain/gas-needed.ts, src/adapters/evm/chain.ts
-  it("cannot be confirmed by the endpoint that reported it, even if the other endpoint fails intermittently", async () => {
+  it("cannot be confirmed by the endpoint that reported it", async () => {
     const bench = await ready(bounded);
     bench.elsewhere.lieAboutGas(() => LIE);
     const { simulate } = bench.chain;
@@ -179,7 +179,7 @@ describe("an unusually high gas estimate of one endpoint", () => {
   });
 
   // protects [Holes] src/application/chain/gas-needed.ts, src/adapters/evm/chain.ts
-  it("makes the create fail with 503 while the second endpoint does not respond, even if the estimate is correct", async () => {
+  it("that is correct makes the create fail with 503 while the second endpoint is down", async () => {
     const bench = await ready(bounded);
     bench.simulated.burnGasAt(TO, 400_000n);
     bench.elsewhere.inject({ kind: "unavailable" });
@@ -192,14 +192,14 @@ describe("an unusually high gas estimate of one endpoint", () => {
     expect((await prepareWith(bench, { value: 1 })).gas).toBe((421_000n * 6n) / 5n);
   });
 
-  it("is not checked with a second endpoint if it is in proportion to the payload", async () => {
+  it("is not checked with a second endpoint if the payload justifies the estimate", async () => {
     const bench = await ready(bounded);
     bench.elsewhere.inject({ kind: "unavailable" });
     bench.simulated.burnGasAt(TO, 189_000n);
     expect((await prepareWith(bench, { value: 1 })).gas).toBe(252_000n);
   });
 
-  it("makes the create fail with 503 while the second endpoint does not respond, if the estimate is false", async () => {
+  it("that is false makes the create fail with 503 while the second endpoint is down", async () => {
     const bench = await ready(bounded);
     bench.faults.lieAboutGas(() => LIE);
     bench.elsewhere.inject({ kind: "unavailable" });
@@ -214,7 +214,7 @@ describe("a create whose call would revert", () => {
     return `0x08c379a0${words.join("")}${text.padEnd(64, "0")}`;
   };
 
-  it("is refused with the decoded reason, and the error does not have dependsOnPending", async () => {
+  it("is refused with the decoded reason", async () => {
     const bench = await ready();
     bench.simulated.revertCallsTo(TO, revert("too poor"));
     const failure = await prepareWith(bench, { data: "0x01" }).catch((error: unknown) => error);
@@ -229,13 +229,13 @@ describe("a create whose call would revert", () => {
     await expect(prepareWith(bench, { gas: 50_000 })).rejects.toThrow(/^the call would revert$/);
   });
 
-  it("is refused behind pending transactions if gas must be estimated, and the error has dependsOnPending", async () => {
+  it("is refused behind pending transactions if no gas is given", async () => {
     const bench = await ready();
     bench.simulated.revertCallsTo(TO, "0x");
     await expect(prepareWith(bench, {}, BEHIND)).rejects.toEqual(rejection("REVERT", { dependsOnPending: true }));
   });
 
-  it("is accepted behind pending transactions if gas is given, with or without fees", async () => {
+  it("is accepted behind pending transactions if gas is given", async () => {
     const bench = await ready();
     bench.simulated.revertCallsTo(TO, "0x");
     expect((await prepareWith(bench, { gas: 50_000 }, BEHIND)).gas).toBe(50_000n);
@@ -272,7 +272,7 @@ describe("the signer's balance in a create", () => {
     await expect(prepareWith(bench, { value: 11 })).rejects.toEqual(rejection("INSUFFICIENT_FUNDS"));
   });
 
-  it("may be too low behind pending transactions if gas is given; without gas, the error has dependsOnPending", async () => {
+  it("may be too low behind pending transactions if gas is given", async () => {
     const bench = await ready();
     bench.simulated.setBalance(SIGNER, 0n);
     expect((await prepareWith(bench, { gas: 21_000, ...FEES }, BEHIND)).gas).toBe(21_000n);
@@ -285,7 +285,7 @@ describe("the signer's balance in a create", () => {
 describe("a create whose fee cap is below the base fee", () => {
   // protects [Holes] src/application/stages/1-create/prepare.ts, src/domain/transaction/fees.ts
   // protects [Times and holds] src/application/stages/1-create/prepare.ts
-  it("is refused if the cap is below half of the base fee, with the base fee in the message", async () => {
+  it("is refused if the cap is below half of the base fee", async () => {
     const bench = await ready();
     bench.simulated.setBaseFee(40_000_000_001n);
     bench.simulated.mine();
@@ -300,7 +300,7 @@ describe("a create whose fee cap is below the base fee", () => {
     );
   });
 
-  it("is accepted if only one endpoint reports that base fee and two endpoints agreed on a lower one", async () => {
+  it("is accepted if two endpoints agree on a lower base fee", async () => {
     const bench = await ready();
     bench.simulated.setBaseFee(40_000_000_001n);
     bench.simulated.mine();
@@ -311,7 +311,7 @@ describe("a create whose fee cap is below the base fee", () => {
   });
 
   // protects [Times and holds] src/application/stages/1-create/prepare.ts
-  it("is refused behind pending transactions too, and accepted if the chain is unreachable", async () => {
+  it("is refused behind pending transactions too", async () => {
     const bench = await ready();
     bench.simulated.setBaseFee(40_000_000_001n);
     bench.simulated.mine();
@@ -322,7 +322,7 @@ describe("a create whose fee cap is below the base fee", () => {
     expect((await behind()).gas).toBe(21_000n);
   });
 
-  it("is accepted if the cap is above half of the base fee, because base fees fall and a transaction can be repriced", async () => {
+  it("is accepted if the cap is at least half of the base fee", async () => {
     const bench = await ready();
     bench.simulated.setBaseFee(40_000_000_000n);
     bench.simulated.mine();
@@ -357,7 +357,7 @@ describe("an unreachable chain while a create is prepared", () => {
     });
   });
 
-  it("is reported with an error that asks for gas and fees only if they were not given", async () => {
+  it("causes an error that requests gas and fees if they are missing", async () => {
     const bench = await ready();
     bench.faults.inject({ kind: "unavailable" });
     await expect(prepareWith(bench, { gas: 21_000, ...FEES }, NEW_LANE)).rejects.toThrow(/nonce is not known/);
@@ -365,7 +365,7 @@ describe("an unreachable chain while a create is prepared", () => {
   });
 
   it.each(["eth_estimateGas", "eth_feeHistory", "eth_getBalance"])(
-    "is assumed even if only the RPC method %s fails, and the create fails with 503",
+    "is assumed if only the RPC method %s fails",
     async (method) => {
       const bench = await ready();
       bench.faults.inject({ kind: "unavailable" }, { method });
@@ -380,7 +380,7 @@ describe("an unreachable chain while a create is prepared", () => {
     expect((await prepareWith(bench, { value: 1 })).gas).toBe(21_000n);
   });
 
-  it("is not assumed if an internal error occurs; that error is rethrown", async () => {
+  it("is not assumed if an internal error occurs", async () => {
     const bench = await ready();
     const intent = prepareWith({ ...bench, context: Object.assign(Object.create(bench.context), brokenMarket()) }, {});
     await expect(intent).rejects.toThrow("a mistake of ours");

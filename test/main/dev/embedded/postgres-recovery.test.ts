@@ -44,7 +44,7 @@ describe("on one data directory of embedded PostgreSQL,", () => {
     });
   });
 
-  test("a second process is refused with the pid of the first, and the first is not disturbed", async () => {
+  test("a second process is refused with the pid of the first process", async () => {
     const server = await start();
     await query(server.url, "CREATE TABLE undisturbed AS SELECT 1 AS n");
     const second = spawnPostgres();
@@ -61,7 +61,7 @@ describe("on one data directory of embedded PostgreSQL,", () => {
 });
 
 describe("a killed supervisor of embedded PostgreSQL", () => {
-  test("takes its server down with it, so that none is left running", async () => {
+  test("leaves no server running", async () => {
     await seedCluster(temporary.path);
     const supervisor = spawnPostgres();
     const { pid = 0 } = await supervisor.next("url");
@@ -80,7 +80,7 @@ describe("a killed supervisor of embedded PostgreSQL", () => {
     expect(await query(server.url, "SELECT n FROM kept")).toEqual([{ n: 1 }]);
   });
 
-  test("leaves no incomplete database when it dies while creating one", async () => {
+  test("leaves no incomplete database", async () => {
     const supervisor = spawnPostgres();
     const draft = await waitUntil(findDraft, "initdb is at work");
     await waitUntil(() => stat(join(draft, "data", "PG_VERSION")).catch(() => null), "initdb has begun to write");
@@ -120,7 +120,7 @@ describe("a start of embedded PostgreSQL after an earlier run", () => {
     await waitUntil(async () => (await findProcess(orphan)) === null, "the orphan heard us at last");
   });
 
-  test("succeeds with an old pid file whose pid another process now has, and does not stop that process", async () => {
+  test("succeeds if another process now has the old pid", async () => {
     const before = await start();
     await before.stop();
     const bystander = spawn("sleep", ["600"], { stdio: "ignore" });
@@ -135,7 +135,7 @@ describe("a start of embedded PostgreSQL after an earlier run", () => {
     await ended;
   });
 
-  test("succeeds with an old pid file that contains its own pid, as in a restarted container", async () => {
+  test("succeeds if the old pid is also the new pid", async () => {
     const before = await start();
     await before.stop();
     await leavePidFile(before, `${process.pid}`);
@@ -169,7 +169,7 @@ describe("a start of embedded PostgreSQL after an earlier run", () => {
 });
 
 describe("an interrupt (Ctrl-C) of embedded PostgreSQL", () => {
-  test("rejects the start with the reason during initdb, and leaves no unfinished database, process or lock", async () => {
+  test("during initdb rejects the start with the reason", async () => {
     const controller = new AbortController();
     const starting = start({ signal: controller.signal });
     const outcome = expect(starting).rejects.toThrow("interrupted");
@@ -182,7 +182,7 @@ describe("an interrupt (Ctrl-C) of embedded PostgreSQL", () => {
     expect(await query(server.url, "SELECT 1 AS one")).toEqual([{ one: 1 }]);
   });
 
-  test("rejects the start with the reason while the server starts, and leaves no server", async () => {
+  test("while the server starts rejects the start with the reason", async () => {
     await seedCluster(temporary.path);
     const controller = new AbortController();
     // `start` reads the clock once before it launches the server and once afterwards, however fast the server is. Abort
@@ -204,7 +204,7 @@ describe("an interrupt (Ctrl-C) of embedded PostgreSQL", () => {
     expect(await readdir(temporary.path)).toEqual(["supervisor.1"]);
   });
 
-  test("reaches only the supervisor, which can then drain before the database stops", async () => {
+  test("reaches only the supervisor", async () => {
     await seedCluster(temporary.path);
     const supervisor = spawnPostgres();
     const { url, pid = 0 } = await supervisor.next("url");

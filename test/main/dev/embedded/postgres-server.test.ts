@@ -26,14 +26,14 @@ beforeAll(async () => {
 afterAll(() => temporary.remove());
 
 describe("a PostgreSQL server that does not start", () => {
-  test("reports the code PORT_TAKEN if its port was taken meanwhile", async () => {
+  test("is reported with the code PORT_TAKEN if the port is in use", async () => {
     const squatter = await listen();
     const { port } = squatter.address() as { port: number };
     await expect(startServer(await request({ port }))).rejects.toMatchObject({ code: "PORT_TAKEN" });
     await new Promise((resolve) => squatter.close(resolve));
   });
 
-  test("is reported if the program is missing, and does not end this process", async () => {
+  test("is reported if the program is missing", async () => {
     await expect(startServer(await request({ postgres: join(temporary.path, "none") }))).rejects.toMatchObject({
       code: "START_FAILED",
       message: expect.stringMatching(/^PostgreSQL did not start: .*ENOENT/),

@@ -8,7 +8,7 @@ import { findProcess, parsePsLine, run, sendSignal, waitForExit } from "../../..
 import { waitUntil } from "../../../support/wait-until.ts";
 
 describe("the check of a process by its pid", () => {
-  test("also identifies the process by properties other than its pid", async () => {
+  test("distinguishes processes by more than the pid", async () => {
     const self = await findProcess(process.pid);
     expect(self?.identity).toBe((await findProcess(process.pid))?.identity);
     expect(self?.identity).not.toBe((await findProcess(process.ppid))?.identity);
@@ -43,7 +43,7 @@ describe("the check of a process by its pid", () => {
     expect(await waitForExit(systemClock, process.pid, 30)).toBe(false);
   });
 
-  test("causes no error if a signal is sent to a process that has ended", () => {
+  test("does not fail if a signal is sent to an ended process", () => {
     expect(() => sendSignal(999_999_999, "SIGTERM")).not.toThrow();
   });
 

@@ -21,8 +21,8 @@ async function answer(method: string, params: unknown): Promise<Answer> {
   return { result: `${method} done` };
 }
 
-describe("one request to the JSON-RPC server of the embedded chain", () => {
-  test("is answered with its own id and the JSON-RPC version", async () => {
+describe("a JSON-RPC request to the embedded chain", () => {
+  test("is answered with its own id", async () => {
     expect(await post({ jsonrpc: "2.0", id: "abc", method: "a", params: [1] })).toEqual({
       status: 200,
       body: { jsonrpc: "2.0", id: "abc", result: "a done" },
@@ -33,7 +33,7 @@ describe("one request to the JSON-RPC server of the embedded chain", () => {
     expect((await post({ id, method: "a" })).body).toEqual({ jsonrpc: "2.0", id, result: "a done" });
   });
 
-  test("is answered with the id null if its id is invalid", async () => {
+  test("is answered with the id null if the given id is invalid", async () => {
     const deep = `${"[".repeat(20_000)}${"]".repeat(20_000)}`;
     for (const id of ["{}", "[1]", "true", deep]) {
       const response = await fetch(`http://127.0.0.1:${server.port}`, {
@@ -44,17 +44,17 @@ describe("one request to the JSON-RPC server of the embedded chain", () => {
     }
   });
 
-  test("is forwarded with an empty list if it has no params", async () => {
+  test("is forwarded with an empty list if no params are given", async () => {
     await post({ id: 1, method: "a" });
     expect(calls).toEqual([["a", []]]);
   });
 
-  test("is executed and not answered if it has no id", async () => {
+  test("is executed without an answer if no id is given", async () => {
     expect(await post({ method: "a" })).toEqual({ status: 204, body: null });
     expect(calls).toEqual([["a", []]]);
   });
 
-  test("returns the engine's error if it fails, or an internal error if the engine throws", async () => {
+  test("is answered with the error of the chain", async () => {
     expect((await post({ id: 1, method: "refuses" })).body).toEqual({
       jsonrpc: "2.0",
       id: 1,
@@ -113,7 +113,7 @@ describe("a request to the embedded chain that is not JSON-RPC", () => {
     expect((await postText(text)).body).toMatchObject({ id: null, error: { code: -32600 } });
   });
 
-  test("is refused if it exceeds ten megabytes, and the server continues", async () => {
+  test("is refused above ten megabytes", async () => {
     const { status, body } = await postText(JSON.stringify({ id: 1, method: "a", params: ["x".repeat(10_000_001)] }));
     expect(status).toBe(413);
     expect(body).toMatchObject({ error: { code: -32600, message: "request too large" } });

@@ -36,7 +36,7 @@ const asked: fc.Arbitrary<Asked> = fc.record({
 
 describe("the signing process's record of signed payloads", () => {
   // protects [Signers] src/domain/keys/signing.ts, src/adapters/evm/signers/process/payload-memory.ts
-  it("allows no second payload for a nonce without a declared reason, in any order of requests", () => {
+  it("allows no second payload for a nonce without a declared reason", () => {
     fc.assert(
       fc.property(fc.array(asked, { maxLength: 40 }), (sequence) => {
         const memory = new PayloadMemory();
@@ -59,7 +59,7 @@ describe("the signing process's record of signed payloads", () => {
     );
   });
 
-  it("stores nothing of a batch if one payload is refused, because nothing was signed", () => {
+  it("stores nothing of a batch if one payload is refused", () => {
     const memory = new PayloadMemory();
     expect(memory.admit(SIGNER, 1, [payload(1)])).toBeNull();
     expect(memory.admit(SIGNER, 1, [payload(2), payload(1, 2n)])).toMatchObject({ index: 1, undeclared: true });
@@ -74,7 +74,7 @@ describe("the signing process's record of signed payloads", () => {
   });
 
   // protects [Signers] src/adapters/evm/signers/process/payload-memory.ts
-  it("is separate for each lane and each ownership of it (term), because other nodes may have signed in between", () => {
+  it("is separate for each lane and each fencing token", () => {
     const memory = new PayloadMemory();
     expect(memory.admit(SIGNER, 1, [payload(1)])).toBeNull();
     expect(memory.admit(OTHER, 1, [payload(1, 2n)])).toBeNull();
@@ -84,7 +84,7 @@ describe("the signing process's record of signed payloads", () => {
   });
 
   // protects [Signers] src/adapters/evm/signers/process/payload-memory.ts, src/adapters/evm/signers/process/serve-signer.ts
-  it("removes payloads whose signing failed, and no others", () => {
+  it("removes only payloads whose signing failed", () => {
     const memory = new PayloadMemory();
     const batch = [payload(1), payload(2)];
     expect(memory.admit(SIGNER, 1, batch)).toBeNull();
@@ -103,7 +103,7 @@ describe("the signing process's record of signed payloads", () => {
   });
 
   // protects [Signers] src/adapters/evm/signers/process/payload-memory.ts
-  it("is limited in nonces per lane, in total nonces, and in payloads per nonce, and drops the oldest", () => {
+  it("has a limited size", () => {
     const memory = new PayloadMemory({ nonces: 6, noncesOfLane: 4, payloadsOfNonce: 2 });
     for (let nonce = 0; nonce < 5; nonce++) expect(memory.admit(SIGNER, 1, [payload(nonce)])).toBeNull();
     expect(memory.size).toBe(4);

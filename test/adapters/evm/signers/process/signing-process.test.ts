@@ -56,7 +56,7 @@ async function start(options: Partial<Parameters<typeof openHere>[0]> = {}) {
 
 describe("the signing process", () => {
   // protects [Signers] src/domain/keys/signing.ts, src/adapters/evm/signers/process/serve-signer.ts
-  it("refuses payloads by its own rules, and names the refused payload of the batch", async () => {
+  it("names the refused payload of a batch", async () => {
     const signer = await start();
     await signer.sign(ADDRESS, [transfer(0)], 1);
     const second = signer.sign(ADDRESS, [transfer(1), transfer(0, 2n)], 1);
@@ -69,7 +69,7 @@ describe("the signing process", () => {
     expect(await signer.sign(ADDRESS, [transfer(0, 3n)], 2)).toHaveLength(1);
   });
 
-  it("signs nothing before it has the policies, and uses the newest policies, also after a restart", async () => {
+  it("signs nothing before it has the policies", async () => {
     const processes: FakeProcess[] = [];
     const launch = () => {
       const launched = launchHere(() => undefined);
@@ -98,7 +98,7 @@ describe("the signing process", () => {
   });
 
   // protects [Signers] src/adapters/evm/signers/process/payload-memory.ts, src/adapters/evm/signers/process/serve-signer.ts
-  it("forgets payloads that its key service did not sign, so that a nonce's next payload needs no declared reason", async () => {
+  it("forgets payloads that the key service did not sign", async () => {
     const service = await startWeb3Signer({ keys: [KEY], chainId: 1 });
     onTestFinished(() => service.close());
     const remote = { url: service.url, addresses: null, caFile: null, certFile: null, keyFile: null };
@@ -113,7 +113,7 @@ describe("the signing process", () => {
   });
 
   // protects [Many lanes] src/adapters/evm/signers/local-signer.ts, src/adapters/evm/signers/process/signing-process.ts
-  it("gets the requests of many lanes in one message, and answers in few messages", async () => {
+  it("gets the requests of many lanes in one message", async () => {
     let messages = 0;
     const signer = await start({ launch: () => launchHere(() => messages++) });
     messages = 0;
@@ -162,7 +162,7 @@ const MESSAGES = 16;
 describe("a failing signing process", () => {
   it.each(Array.from({ length: MESSAGES }, (_, at) => at))(
     // protects [Signers] src/adapters/evm/signers/process/signing-process.ts
-    "loses no request silently if it is killed at message %i, and its successor signs the pending requests",
+    "loses no request silently if it is killed at message %i",
     async (at) => {
       let count = 0;
       let launches = 0;
@@ -189,7 +189,7 @@ describe("a failing signing process", () => {
     },
   );
 
-  it("rejects its pending requests if it is killed, and new requests are rejected until its successor has the keys", async () => {
+  it("rejects all pending requests if it is killed", async () => {
     const processes: FakeProcess[] = [];
     const signer = await start({ launch: () => remember(processes) });
     const owed = [0, 1, 2].map((nonce) => signer.sign(ADDRESS, [transfer(nonce)], 1));
@@ -254,7 +254,7 @@ describe("a failing signing process", () => {
   });
 
   // protects [Signers] src/adapters/evm/signers/process/signing-process.ts
-  it("is killed if it no longer answers while it has pending work, and not while it is idle", async () => {
+  it("is killed if it does not answer while requests are pending", async () => {
     const clock = createManualClock();
     const processes: FakeProcess[] = [];
     const signer = await openHere({ beginning: BEGINNING, clock, launch: () => remember(processes) });
