@@ -12,8 +12,8 @@ export interface HeldLock {
 }
 
 /**
- * A database session with its lock. `missed`: locks of other instances that were already missing when this process
- * checked them once at its start, before the session began.
+ * A database session with its lock. `missed`: locks of other instances that were already missing when this session
+ * began.
  */
 export interface LockSession extends HeldLock, Omit<OwnSession, "sinceMs"> {}
 

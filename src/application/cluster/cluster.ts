@@ -47,8 +47,8 @@ interface ClusterPorts
 }
 
 /**
- * How fast misplaced lanes move to their intended owners: this fraction of them per pass, and at least this number. A
- * node that joins must not move all lanes at once.
+ * How fast misplaced lanes move to their intended owners: one in `MOVE_PART` of them per pass, and at least
+ * `MOVE_LEAST`. A node that joins must not move all lanes at once.
  */
 const MOVE_PART = 4;
 const MOVE_LEAST = 4;
@@ -189,7 +189,7 @@ export class Cluster {
     return this.forwards || !isReachable(favourite) || this.ports.selfUrl === "";
   }
 
-  /** Number of other nodes that are live, own lanes and can be called. */
+  /** Number of other nodes that are live, accept lanes (are not draining) and can be called. */
   get peers(): number {
     const { selfUrl } = this.ports;
     const isPeer = (member: Member) => isReachable(member) && member.url !== selfUrl && !member.draining;
@@ -282,13 +282,12 @@ export class Cluster {
 
   /**
    * True if this node keeps the lane although another node is its intended owner, because that node did not claim the
-   * lane when it could.
+   * lane when it could, or cannot sign for it.
    */
   private isLeftHere(lane: Lane) {
     if (this.isWithTaker(lane, this.ports.leaseDurationMs)) return true;
     const favourite = this.membership.favourite(lane);
-    // Moving the lane would not help: its intended owner reports that it cannot sign with the key either, or only this
-    // node reaches the chain.
+    // Moving the lane would not help: its intended owner reports that it cannot sign with the lane's key.
     if (favourite !== null && findsKeyAway(favourite, lane)) return true;
     return this.standsBack && favourite !== null && this.leftBy.get(laneKey(lane)) === favourite.instanceId;
   }

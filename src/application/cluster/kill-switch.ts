@@ -21,7 +21,10 @@ interface KillSwitchPorts extends Pick<Ports, "peers" | "clock" | "entropy" | "t
   readonly store: Pick<Ports["store"], "keepKills" | "endKills" | "kills">;
   readonly members: () => readonly Member[];
   readonly selfUrl: string;
-  /** Called when a kill ended: transactions may be sent that were stopped before. */
+  /**
+   * Called when transactions may be sent that were stopped before: a kill has ended, or the kills were read for the
+   * first time.
+   */
   readonly onEnded: () => void;
   /** Called after a kill or its end was written, so that other nodes read it. */
   readonly onWritten: () => void;
@@ -34,8 +37,8 @@ const ANSWER_WITHIN_MS = 200;
 const NOTIFY_WITHIN_MS = 500;
 const AGAIN_MS = 250;
 /**
- * Number of notifications, sent over ten seconds. By then, a node that cannot be reached has read the kill from the
- * database, or has stopped because its lease deadline passed.
+ * Number of notifications, sent over at least ten seconds. By then, a node that cannot be reached has read the kill
+ * from the database, or has stopped because its lease deadline passed.
  */
 const NOTIFY_TIMES = 40;
 
@@ -204,8 +207,8 @@ export class KillSwitch {
   }
 
   /**
-   * Reads the kills from the database. `readAt` is null meanwhile, so that if this read fails, the next read of the
-   * heartbeat rows repeats it.
+   * Reads the kills from the database. `readAt` becomes null, because it is not known which changes this read sees: the
+   * next read of the heartbeat rows repeats it. Only `noticed`, which knows their number, sets `readAt` again.
    */
   private async read() {
     this.readAt = null;

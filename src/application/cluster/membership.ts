@@ -47,8 +47,8 @@ export class Membership {
   }
 
   /**
-   * All members that can serve the lane, its intended owner first. If none of them reaches the chain, all members that
-   * have the lane's key.
+   * All members that should serve the lane, its intended owner first. If no live member can serve it, all that have its
+   * key and are not draining.
    */
   candidates(lane: Lane): readonly Member[] {
     const favourite = this.favourite(lane);

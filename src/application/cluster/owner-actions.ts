@@ -89,7 +89,8 @@ export function notKnownYet(action: string): FencepostError {
 }
 
 /**
- * Carries out the requests that other nodes enqueued for this node because it has no URL (pending-requests.ts).
+ * Carries out the requests that were enqueued for lanes of this node because it could not be called: it has no URL, or
+ * the sender has none itself and no node carried the request out (pending-requests.ts, `isUnasked` in route.ts).
  *
  * Reads: waiting requests for lanes that this node owns. Writes: their answers; the requested change is written under
  * the fence of the lane, as for a request received directly. Invariants: I1, I10. A crash after a request was begun
@@ -101,7 +102,7 @@ interface DequeuePorts {
   readonly store: Pick<LeftRequestStore, "beginRequests" | "answerRequest" | "putBackRequest">;
   readonly instanceId: () => string;
   readonly actions: Pick<OwnerActions, "receive">;
-  /** Called after a request was answered, so that its sender reads the answer. */
+  /** Called when work on a request has ended, answered or not, so that its sender looks for the answer. */
   readonly onAnswered: () => void;
 }
 
@@ -149,14 +150,15 @@ export class Dequeue {
       if (answer === "nothing done") await store.putBackRequest(request.leftId, by);
       else if (answer !== "in doubt") await store.answerRequest(request.leftId, by, answer.json);
     } catch {
-      // The answer could not be stored. The next call of this method finds the request begun but unanswered.
+      // The answer could not be stored, or the request not returned to the queue. The next call of `look` finds the
+      // request begun but unanswered.
     }
     onAnswered();
   }
 
   /**
-   * Carries out one request. Returns no answer if this node has lost the lane: its next owner then begins or repeats
-   * the request.
+   * Carries out one request. Returns no answer if this node has lost the lane and the lane's next owner may begin the
+   * request or safely repeat it.
    */
   private async answerTo(request: BegunRequest) {
     const { lane, action, body, owner, repeatable, begunBefore } = request;

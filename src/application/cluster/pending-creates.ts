@@ -1,12 +1,13 @@
 /**
- * Creates for a lane whose owner has no URL: enqueued as requests (pending-requests.ts), unchanged and with the ids
- * assigned here, as if they were forwarded to another node. The owner carries them out and writes its answers.
+ * Creates for a lane whose owner could not be called, mostly because it has no URL: enqueued as requests
+ * (pending-requests.ts), unchanged and with the ids assigned here, as if they were forwarded to another node. The owner
+ * carries them out and writes its answers.
  *
  * Reads and writes: waiting requests. Invariants: I4, I5, I10. A row that the owner has not begun in time is withdrawn.
- * Its creates are then accepted without a nonce, in the intake table; a create that names its nonce or comes from a
- * pool is refused instead, because the intake table has no column for either. If a row was begun and not answered, the
- * outcome of its creates is unknown, and the result names their ids. A crash has the same effect as a crash of a node
- * that forwards a request.
+ * Its creates are then accepted without a nonce, in the intake table; a row with a create that names its nonce or comes
+ * from a pool is refused as a whole instead, because the intake table has no column for either. If a row was begun and
+ * not answered, the outcome of its creates is unknown, and the result names their ids. A crash has the same effect as a
+ * crash of a node that forwards a request.
  */
 import { FencepostError, invalid, outcomeUnknown, queueFull, unavailable } from "../../domain/errors.ts";
 import { type Lane, type LaneKey, laneKey } from "../../domain/lane.ts";

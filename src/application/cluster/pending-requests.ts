@@ -1,5 +1,6 @@
 /**
- * Requests for a lane's owner that has no URL because it is embedded in another process. They are enqueued in the
+ * Requests for a lane's owner that could not be called: it has no URL because it is embedded in another process, or the
+ * sender has none itself and no node carried the request out (`isUnasked` in route.ts). They are enqueued in the
  * database; the owner carries them out (owner-actions.ts) and writes its answer. The sender waits for that answer, so
  * its caller gets the result that the owner itself would have given.
  *

@@ -302,8 +302,7 @@ export class Delivery<T> {
   }
 
   /**
-   * Time-out for the answer of one node: half of the remaining time. The other half remains for a second try if no
-   * answer arrives.
+   * Time-out for the answer of one node: half of the remaining time, or all of it for a repeat after a missing answer.
    */
   withinMs(nowMs: number): number {
     const leftMs = this.deadlineMs - nowMs;

@@ -58,19 +58,26 @@ export interface AnotherPayload {
    * outdated and must not be signed.
    */
   readonly over: number;
-  /** What the policies must check: the whole new payload, or only how much more it costs than the previous one. */
+  /**
+   * Which rules of the policies are checked: "payload": all; "cost" and "placeholder": only the limits on amounts
+   * (domain/policy/policy.ts).
+   */
   readonly about: Spending["about"];
   /** Maximum cost of the transaction's blobs (EIP-4844). */
   readonly blobCost?: bigint;
   /** The signed transaction, if the caller provided one. */
   readonly signed?: SignedTransaction;
   /**
-   * True if the payload may be sent only to the chain's private endpoints. Set for the first payload that we sign at a
-   * nonce for which the caller itself had sent a transaction.
+   * True if the chain has private endpoints. It counts only for the first payload that we sign at a nonce for which the
+   * caller itself had sent a transaction: that payload is then sent only to those endpoints. Later payloads follow the
+   * newest one.
    */
   readonly privately?: boolean;
   readonly reason: string;
-  /** The decision of an operator or the hook; absent if the lane's own loop decided, according to the settings. */
+  /**
+   * The decision of an operator or the hook, or of the caller that set `validUntil`; absent if the lane's own loop
+   * decided, according to the settings.
+   */
   readonly decision?: Decision;
   /** Set only for a cancel: the transaction's `validUntil` has passed. */
   readonly expires?: true;
@@ -82,8 +89,9 @@ export interface AnotherPayload {
 }
 
 /**
- * Result of signing another payload. For any result other than "committed", nothing was written: the transaction is
- * being sent, was mined, or a policy forbids the payload.
+ * Result of signing another payload. For any result other than "committed", nothing was written. "busy": the
+ * transaction is being sent, was changed or put on hold meanwhile, or the chain's identity is unsure. "mined": it was
+ * mined. Else a policy forbids the payload.
  */
 type AnotherAttemptResult = "committed" | "busy" | "mined" | Forbidden;
 
@@ -93,8 +101,8 @@ export async function signAnother(
   tx: Tracked,
   payload: AnotherPayload,
 ): Promise<AnotherAttemptResult> {
-  // The number of attempts is compared again below: otherwise, if the transaction was cancelled meanwhile, its old
-  // payload could be signed again after the cancel.
+  // The number of attempts is compared below: otherwise, if the transaction was cancelled meanwhile, its old payload
+  // could be signed again after the cancel.
   const { about, blobCost, unsigned } = payload;
   const spends = spendingOf(unsigned, about, blobCost);
   const forbidden = await forbiddenNow(ports, lane, { txId: tx.txId, spends });
@@ -160,8 +168,8 @@ export function canStick(lane: OwnedLane, tx: Tracked): boolean {
 }
 
 /**
- * Reports the lane's lowest open transaction as STUCK if it cannot progress by itself; operators see the given reason
- * unchanged.
+ * Reports a transaction as STUCK. Called for the lane's lowest open transaction if it cannot progress by itself;
+ * operators see the given reason unchanged.
  */
 export async function stick(ports: LanePorts, lane: OwnedLane, tx: Tracked, reason: string): Promise<void> {
   if (!mayStick(tx) || tx.pace.inHand) return;
@@ -172,7 +180,10 @@ export async function stick(ports: LanePorts, lane: OwnedLane, tx: Tracked, reas
   ports.telemetry.emit({ type: "alert", severity: "ERROR", code: "TX_STUCK", message, lane: lane.lane, txId: tx.txId });
 }
 
-/** Reason for STUCK: problems that were found with the transaction earlier, then its age. */
+/**
+ * Reason for STUCK: the time that the transaction has been the lane's lowest open one, then the problems found with it,
+ * or if there are none the last error of a node.
+ */
 export function reasonOf(tx: Tracked, ageMs: number): string {
   const found = [...tx.facts.values()].map(({ text }) => text);
   const age = `not mined ${Math.round(ageMs / 1_000)} s after it came to the head of its lane`;
@@ -217,8 +228,8 @@ interface Placing extends LaneWork {
 }
 
 /**
- * Fills a hole (a nonce that no transaction holds) with a placeholder. "conflict": another transaction has the nonce by
- * now. Throws FORBIDDEN if the signer's policy does not allow the cost.
+ * Fills a hole (a nonce that no transaction holds) with a placeholder. "conflict": the nonce is no longer a hole.
+ * Throws FORBIDDEN if a policy or the signer does not allow it.
  */
 export async function placeHolder({ ports, context, lane, hole, ...placing }: Placing): Promise<SettleResult> {
   const { signer, chainId } = lane.lane;

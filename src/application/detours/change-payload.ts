@@ -329,7 +329,7 @@ export async function resolveStuck(resolution: Resolution): Promise<ResolutionRe
   return "applied";
 }
 
-/** Refuses to fill a nonce that the transaction no longer waits for: another transaction may need that nonce. */
+/** Refuses if the decision names another nonce than would be filled now: that may be the transaction's own. */
 function refuseAnotherNonce({ record, tx, verdict }: Resolution, hole: Hole | null) {
   const filled = hole?.nonce ?? tx?.nonce ?? record.nonce;
   if (verdict.nonce === undefined || verdict.nonce === filled) return;

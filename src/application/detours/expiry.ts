@@ -36,8 +36,8 @@ const AT_ONCE = 200;
 const BUSY_MS = 250;
 const SILENT_MS = 5_000;
 /**
- * Pause before a refused cancel is tried again. It was refused by a fee ceiling, a policy, or the chain node that holds
- * the key, each of which may allow it later.
+ * Pause in ms before a refused cancel is tried again. It was refused because of a fee ceiling, a policy, or a key that
+ * the chain node holds, and may be allowed later.
  */
 const REFUSED_MS = 60_000;
 

@@ -74,7 +74,7 @@ function isUnanswered(error: unknown) {
   return reason instanceof ChainUnavailable || reason instanceof SignerAway;
 }
 
-/** Expires reservations by the database's clock; they leave holes that only the hole policy closes. */
+/** Expires reservations by the database's clock; they leave holes that are closed only by policy. */
 async function expire({ ports, lane: { term, nonces, lane, fence } }: LaneWork) {
   const { holes } = await term.write({ kind: "expire" });
   if (holes.length > 0) await ports.failpoint("expire.committed");
@@ -142,8 +142,8 @@ function heals(work: LaneWork) {
 }
 
 /**
- * True if this node holds the key. If the chain node holds it, Fencepost signs no transactions of its own with it, so
- * nonce gaps of the lane are only reported.
+ * False if the chain node holds the key: then Fencepost signs no transactions of its own with it, so nonce gaps of the
+ * lane are only reported.
  */
 function isLocal({ ports, lane }: LaneWork) {
   return ports.signer.custody(lane.lane.signer) === "local";
@@ -169,8 +169,8 @@ async function lowestOpen(work: LaneWork) {
 }
 
 /**
- * True if the chain's count must be checked for this nonce: a transaction waits above it, a transaction above it was
- * mined in the same block, or the count had passed the nonce before and a reorg may reopen it.
+ * True if the chain's count must be checked for this nonce: a transaction above it waits or was mined since the last
+ * check, or the count had passed the nonce before and a reorg may reopen it.
  */
 function mayBePassed(lane: OwnedLane, nonce: number) {
   return hasAbove(lane, nonce) || lane.pace.holeLookOwed || lane.pace.usedBelow > nonce;
@@ -241,8 +241,8 @@ async function unstickHead({ ports, lane }: LaneWork) {
 }
 
 /**
- * Handles payloads that no node will ever accept, which make their nonce unusable. Each is cancelled, or reported if
- * other transactions wait for its nonce.
+ * Handles payloads that no node will ever accept, which make their nonce unusable. Each is cancelled, or reported if it
+ * is the lane's lowest open transaction.
  */
 function tendRefused(work: LaneWork): Working {
   const refused: Tracked[] = [];
@@ -289,9 +289,9 @@ const NONCES_AT_ONCE = 64;
  * can). But an endpoint may have lied, or a reorg may remove the other program's transactions. Then the chain waits for
  * a nonce that no transaction holds, and all higher nonces wait, too.
  *
- * The count must be confirmed by every endpoint that is up; a lagging one is waited for. Checks are as frequent as
- * those of stale receipts, or a poll interval apart if a nonce is missing: two checks must agree, and the database must
- * have no transaction at those nonces.
+ * More than half of the endpoints that are up must confirm the count; if too many lag, it is read again later. Checks
+ * are as frequent as those of stale receipts, or a poll interval apart if a nonce is missing: two checks must agree,
+ * and the database must have no transaction at those nonces.
  */
 export function findSkipped(work: LaneWork): Working {
   const { ports, context, lane } = work;
@@ -332,7 +332,7 @@ async function lookAgain({ ports, context, lane }: LaneWork, last: StandingHead)
 }
 
 /**
- * True if this lane has a transaction or a hole at the nonce that the chain waits for; then that nonce is handled
+ * True if a transaction, reservation or hole of this lane is at the nonce that the chain waits for; then it is handled
  * normally.
  */
 function isHeld({ backlog, mined, nonces }: OwnedLane, nonce: number) {

@@ -2,8 +2,8 @@
  * Detour: compares a lane with the chain at regular intervals (`reconcile`). If the chain counts more used nonces than
  * the lane has allocated, the count is verified and the nonces are skipped. An open transaction below the chain's count
  * is investigated (stages/5-receipt/receipt.ts). Other programs' transactions in the pool at our nonces are reported,
- * and so is a low balance. After a restore of the database, its nonces may be older than the network's: the lane
- * allocates none and sends nothing until its next nonce was compared (`recoverLanes`).
+ * and so is a low balance. After a restore or failover of the database, its nonces may be older than the network's: the
+ * lane allocates none and sends nothing until its next nonce was compared (`recoverLanes`).
  *
  * Reads: counts (latest, pending, finalized), pool and balance. Writes: the lane's next nonce, upwards and with proof;
  * for `recoverLanes` also that the lane is reconciled in this epoch of the feed. Pending transactions are not changed.
@@ -192,8 +192,9 @@ async function recoverLane(ports: RecoverPorts, lane: OwnedLane) {
 }
 
 /**
- * The chain's count, if endpoints agree on it. Null if it is above the lane's next nonce and endpoints do not agree on
- * it yet, or if an endpoint that is up has not reached the block.
+ * The next nonce with which the lane may continue: its own if the chain's counts are not above it; else the mined
+ * count, or the pending count if that is higher. Null if the mined count is not confirmed yet by more than half of the
+ * endpoints that are up.
  */
 async function provenFloor({ counts, follower }: ChainContext, lane: OwnedLane) {
   const { signer } = lane.lane;

@@ -317,7 +317,7 @@ function inEnvelope(type: Fees["type"]): Fees {
   return type === "eip1559" ? { type, maxFeePerGas: 0n, maxPriorityFeePerGas: 0n } : { type, gasPrice: 0n };
 }
 
-/** Applies the tip that the caller set, and raises the maximum fee by the same amount. */
+/** Applies the tip that the operator or hook set. If that raises the tip, the maximum fee rises by the difference. */
 function tippedAsWished(fees: Fees, tip: bigint | undefined, least: Fees | null) {
   if (tip === undefined || fees.type !== "eip1559") return fees;
   const more = larger(tip - fees.maxPriorityFeePerGas, 0n);

@@ -8,8 +8,8 @@ const LIMIT = 1_024;
 /** State of the rows that wait in the database and were not read into memory yet. */
 interface InDatabase {
   /**
-   * The highest nonce that this node allocated without keeping the row in memory, because memory was full; null if
-   * there is none. Rows up to this nonce are read from the database later.
+   * The highest nonce that this node allocated without keeping the row in memory, because memory was full or lower rows
+   * wait in the database; null if there is none. Rows up to this nonce are read from the database later.
    */
   readonly leftThrough: number | null;
   /**
@@ -41,7 +41,7 @@ export class Backlog {
   private waiting: Waiting;
   /**
    * What to declare to the signer, by transaction id. Has entries only for transactions at whose nonce the signer may
-   * already have signed another payload.
+   * already have signed a payload.
    */
   private readonly declared = new Map<string, Declaration>();
 

@@ -5,7 +5,10 @@ import type { OpenReservation } from "../../ports/lane-store.ts";
 
 /** When a reservation probably expires, by this process's clock. Only the database decides whether it has expired. */
 interface Expiry {
-  /** Remaining time of the reservation in ms when this node loaded the lane. */
+  /**
+   * Remaining time of the reservation in ms when this node learned of it: when it loaded the lane or reserved the
+   * nonce.
+   */
   readonly leftMs: number;
   /** Monotonic time at which to ask the database; null before the first check. */
   readonly dueMs: number | null;

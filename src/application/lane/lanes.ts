@@ -41,7 +41,7 @@ interface LanesPorts extends Pick<Ports, "clock" | "telemetry" | "failpoint"> {
     isOurs(lane: Lane): boolean;
     /** Lanes assigned to other nodes that this node should claim, because they had no owner for long. */
     unownedAmong(lanes: readonly Lane[]): Promise<readonly Lane[]>;
-    /** True if this node gave the lane away a moment ago, to a node that is live now. */
+    /** True if a live other node should get the lane: this node gave it away a moment ago, or just lost its lanes. */
     isForAnother(lane: Lane): Promise<boolean>;
     /** The error for a create if this node cannot act for the lane. */
     refusal(lane: Lane): Promise<FencepostError>;
@@ -199,7 +199,7 @@ export class Lanes {
     }
   }
 
-  /** Applies acknowledged commits to the lane's memory. Does nothing if the lane was released meanwhile. */
+  /** Applies acknowledged commits to an owned lane; a dropped one is loaded only after all its writes have ended. */
   fold({ lane, token, changes }: LaneChanges): void {
     const owned = this.held.get(laneKey(lane));
     if (owned === undefined || owned.fence.token !== token) return;
@@ -378,7 +378,7 @@ export interface Patience {
   readonly mayPass?: (error: unknown) => boolean;
 }
 
-/** Retries work for a limited time if the database is reachable but slow. */
+/** Retries work for a limited time after errors that may pass; by default, if the database does not answer. */
 export async function askAgain<T>(work: () => Promise<T>, clock: Clock, patience: Patience): Promise<T> {
   const { forMs, pauseMs = 100, signal, mayPass = isSilent } = patience;
   const untilMs = clock.monotonicMs() + forMs;

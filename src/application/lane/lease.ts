@@ -6,13 +6,12 @@
  *    believes, the database refuses it after a takeover;
  *  - the deadline: measured on the monotonic clock from the moment a renewal *started*, less the skew allowance. It can
  *    only make a node stop sooner than the database would make it;
- *  - the session lock, if there is one: when it ends, other nodes assume that this process has ended. A node that loses
- *    it while alive sends nothing until a renewal that began afterwards has succeeded, and has recorded another lock,
- * or
- *    none.
+ *  - the session lock, if there is one: when it ends, other nodes assume that this process has ended. A node that
+ *    loses it while alive sends nothing until a renewal that began afterwards has succeeded, and has recorded another
+ *    lock, or none.
  *
- * An instance that missed its renewal ends for good. So does every instance if the database was restored or replaced.
- * The process continues as a new instance and claims its lanes again.
+ * An instance that missed its renewal ends for good. So does every instance if the database's history changed (a
+ * restore, failover or replacement). The process continues as a new instance and claims its lanes again.
  */
 
 import { LOOKS_APART_MS, type OwnSession } from "../../domain/chain/witness.ts";
@@ -40,8 +39,8 @@ export interface LeaseEvents extends OtherInstancesEvents {
   /** Called when this instance was declared dead or expired: its heartbeat was missing for too long. */
   onSilence(): void;
   /**
-   * Called once, when every instance that existed at our start has renewed its heartbeat or ended: free lanes can be
-   * claimed now.
+   * Called once, when every instance that existed at our start has shown that it is alive, or has ended: free lanes can
+   * be claimed now.
    */
   onAcquainted(): void;
 }
@@ -70,8 +69,8 @@ export class Lease {
   private readonly stopping = new AbortController();
   private current: string | null = null;
   /**
-   * Instances that this process has registered or may have registered: a registration without an answer may still be in
-   * the database.
+   * Instances that this process may have registered: a registration without an answer may be in the database all the
+   * same.
    */
   private unanswered: readonly string[] = [];
   /** Monotonic time at which our lease ends; null if there is none. */
@@ -100,7 +99,7 @@ export class Lease {
   private published: { readonly instanceId: string; readonly lock: LockSession | null; readonly atMs: number } | null =
     null;
   /**
-   * Monotonic time at which this node lost a session lock that other nodes know of. Null while no other node can
+   * Monotonic time at which this node lost a session lock that other nodes may know of. Null while no other node can
    * declare this instance dead because of a lost lock.
    */
   private unsureSinceMs: number | null = null;
@@ -215,8 +214,8 @@ export class Lease {
   }
 
   /**
-   * Called when the database accepted a renewal that began at this time. It proves that no node had declared this
-   * instance dead before.
+   * Called when the database accepted a registration, renewal or session lock of this instance. `startedMs`: when that
+   * began. It proves that no node had declared this instance dead before.
    */
   private renewed(startedMs: number) {
     if (this.unsureSinceMs !== null && startedMs >= this.unsureSinceMs) this.unsureSinceMs = null;
@@ -248,7 +247,7 @@ export class Lease {
     }
   }
 
-  /** Checks the other instances now, because a hint reports that one has ended. */
+  /** Checks the other instances now; called regularly, and if a hint reports that one has ended. */
   look(): void {
     if (this.mayAct() && !this.stopping.signal.aborted) this.looking.kick();
   }
@@ -367,8 +366,8 @@ export class Lease {
     const result = await store.publishLock(instanceId, lock);
     if (result === "over") return this.hurry.abort();
     this.published = { instanceId, lock, atMs: clock.monotonicMs() };
-    // The other nodes cannot see our lock, so it is on another database server than the one they use. So this session
-    // must not be used to judge their locks.
+    // The other nodes cannot see our lock, so it is on another database server than theirs. A restart of their server
+    // would end their locks but not our session, so this session must not be used to judge their locks.
     if (result === "unseen" && sessionLock.held === lock) this.session = null;
     this.renewed(startedMs);
     this.ports.telemetry.emit({ type: "instance.lock", state: lock === null ? "lost" : result });

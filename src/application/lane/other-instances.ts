@@ -64,13 +64,16 @@ export class OtherInstances {
   private readonly watched = new Map<string, { readonly counter: number; readonly sinceMs: number }>();
   private readonly sightings = new Map<string, Sighting>();
   private sightedBy: OwnSession | null = null;
-  /** Instances that renewed their heartbeat since this node began to observe them. */
+  /**
+   * Instances that have shown that they are alive since this node began to observe: by a renewed heartbeat or a held
+   * session lock. Also those that this node declared dead.
+   */
   private readonly vouched = new Set<string>();
   /** Instances whose end was already reported. */
   private ended: ReadonlySet<string> = new Set();
   /** Instances found by the first read. Only these are waited for at start; instances that register later are not. */
   private present: ReadonlySet<string> | null = null;
-  /** True once every instance of the first read has renewed its heartbeat or ended. */
+  /** True once every instance of the first read has shown that it is alive (see `vouched`), or has ended. */
   acquainted = false;
   /** True if no other instance was alive at the last check. */
   areNone = false;

@@ -46,7 +46,7 @@ interface WorkUnderWay {
   readonly intake: number;
 }
 
-/** One owned lane for one term: its complete state in memory, built from the database and dropped with the term. */
+/** One owned lane for one term: its working state in memory, built from the database and dropped with the term. */
 export class OwnedLane {
   readonly term;
   readonly fence;
@@ -181,7 +181,7 @@ export class OwnedLane {
     return this.unmined.size > 0 || !this.backlog.isEmpty || this.creating > own;
   }
 
-  /** True if this node may not act, the lane is suspended, or the chain's identity is unsure. Nothing is sent then. */
+  /** True if this node may not act, the lane is suspended or its chain's identity unsure: nothing is signed or sent. */
   get held(): boolean {
     return this.suspended || isUnsure(this.pace) || !this.term.mayAct;
   }
@@ -320,7 +320,7 @@ export class OwnedLane {
     return due.slice(0, limit);
   }
 
-  /** Transactions that a node accepted but that were not mined in time: the lane's loop resends or reprices each. */
+  /** Due transactions that a node accepted or called underpriced: the lane's loop resends or reprices each. */
   toJudge(nowMs: number): readonly Tracked[] {
     return this.due(nowMs).filter((tx) => awaitsVerdict(tx.pace));
   }

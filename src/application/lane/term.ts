@@ -107,7 +107,8 @@ export class Term {
 
   /**
    * Waits for a read. If the term has ended by the time the read completes, throws `TermOver`, even if the read itself
-   * failed. `write`: name of the write that needed this read; that write is then counted as fenced.
+   * failed. `write`: name of the write that needed this read. If the read succeeded but the lane was lost meanwhile,
+   * that write is counted as fenced.
    */
   during<T>(work: Promise<T>, write?: string): Promise<T> {
     return work.then(write === undefined ? this.pass : (value) => this.pass(value, write), this.fail);
@@ -131,9 +132,10 @@ export class Term {
   }
 
   /**
-   * Sends bytes, but only during the term. If the term ends after bytes were sent, their response is recorded after the
-   * lane is reloaded. `send` receives a check that it must call right before bytes are handed to a socket, because the
-   * term may end in between.
+   * Sends bytes, but only while the term, our deadline, the session lock and the kills allow it. If the term ends after
+   * bytes were sent, their response is dropped here: the next owner, or this node after a reload, looks the transaction
+   * up or sends it again. `send` receives a check that it must call right before bytes are handed to a socket, because
+   * the right to send may end in between.
    */
   send<T>(send: (mayLeave: MayLeave) => Promise<T>): Promise<T> {
     return this.maySend
@@ -164,8 +166,9 @@ export class Term {
   };
 
   /**
-   * Handles a failed write. If the term or our deadline is over, another node may do the work instead, so `TermOver` is
-   * thrown. The writer has already counted the failed write.
+   * Handles a failed write. If nothing was written and the lane was lost or our deadline has passed, another node may
+   * do the work instead, so `TermOver` is thrown; the writer has already counted the write where it counts as fenced
+   * (lanes.ts, `giveUp`). If the outcome is unknown, the lane is reloaded.
    */
   private readonly unwritten = (error: unknown): never => {
     if (error instanceof OutcomeUnknown) this.readAgain("the database did not say what became of a write");

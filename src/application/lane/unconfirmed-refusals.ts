@@ -4,8 +4,8 @@ import type { Change } from "../../domain/ledger/index.ts";
 const LOOKED_AT_ONCE = 16;
 
 /**
- * Accepted intents of one lane that a single endpoint refuses, by their id in the intake table. One endpoint's refusal
- * does not end them. A new owner starts over.
+ * Accepted intents of one lane that an endpoint refuses although the refusal is not confirmed yet, by their id in the
+ * intake table. An unconfirmed refusal does not end them. A new owner starts over.
  */
 export class UnconfirmedRefusals {
   private readonly byIntake = new Map<number, UnconfirmedRefusal>();

@@ -21,8 +21,8 @@ export interface Entry {
   /** True if the write contains a completion, so that it locks the feed's counter row. */
   readonly completes: boolean;
   /**
-   * Monotonic time at which the write was given to the writer. Replaced by the time at which it joined the queue, if it
-   * was delayed first.
+   * Monotonic time at which the write was given to the writer. Replaced by the time at which it joins the queue, and
+   * again if it is queued again.
    */
   sinceMs: number;
   /**
@@ -86,7 +86,7 @@ export function unfinishedOf({ entries, outcomes }: Undelivered): readonly Entry
  */
 const ENDED_AT_ONCE = 8;
 
-/** Weight of a write: the number of rows that it changes. The total weight of a batch is limited. */
+/** Weight of a write: about the number of rows that it changes. The total weight of a batch is limited. */
 function weightOf(write: LaneWrite) {
   switch (write.kind) {
     case "allocate":

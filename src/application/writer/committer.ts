@@ -93,7 +93,7 @@ export class Committer {
   private queuedItems = 0;
   private inFlight = 0;
   private completing = false;
-  /** True while creates of many lanes are in a transaction of their own. */
+  /** True while a transaction of creates alone is in flight. */
   private creating = false;
   private readonly busyShards = new Set<number>();
   private readonly turns: Turns;
@@ -101,7 +101,7 @@ export class Committer {
   private readonly pace = new Departures(COMMIT_EVERY_MS, COMMITS_IN_RESERVE, this.flow);
   private readonly movesPace = new Departures(MOVES_EVERY_MS, 1, this.flow);
   private isFlushedSoon = false;
-  /** True if the queue is full but no entry could be selected. New writes then do not search the queue again. */
+  /** True if nothing in the queue could be selected. New writes of shards in flight then do not search it again. */
   private isHeldUp = false;
   private cancelTimer: (() => void) | null = null;
   private readonly rooms = new WaitingRooms();
@@ -291,7 +291,7 @@ export class Committer {
     return turn;
   }
 
-  /** Commits a batch. `over` starts the next transaction before callers are answered: their work must not delay it. */
+  /** `over` starts the next transaction before callers are answered, but after a failure only when `fail` is done. */
   private async commit(batch: Entry[], over: () => void) {
     const started = this.ports.clock.monotonicMs();
     const undelivered: Undelivered[] = [];

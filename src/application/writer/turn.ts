@@ -241,8 +241,8 @@ function costOf({ weight, sort }: Entry) {
 }
 
 /**
- * Takes the creates of these shards out of the queue, in order, as many as fit. Stops at a strict entry, which must
- * come before later creates.
+ * Takes the creates of these shards out of the queue, in order, as many as fit. In each shard it stops at a strict
+ * entry, which must come before later creates.
  */
 export function createsOf(
   queue: readonly Entry[],

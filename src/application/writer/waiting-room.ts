@@ -11,8 +11,8 @@ const ANSWERS_WAIT_MS = 200;
 
 /**
  * How long the write of a found receipt is delayed. The delay is safe: if the write is lost, the lane's next owner
- * finds the receipt on the chain by its hash. If the block is final soon, receipt and outcome cost one update of the
- * row.
+ * finds the receipt on the chain by the transaction's hash. If the block is final soon, receipt and outcome cost one
+ * update of the row.
  */
 const RECEIPTS_WAIT_MS = 200;
 
@@ -30,7 +30,10 @@ const ENDINGS_APART_MS = 10;
 
 const NOBODY: readonly Entry[] = [];
 
-/** Delays writes so that they can be combined: they are sent with the next write of their lane, or after a while. */
+/**
+ * Delays writes so that they can be combined. They are sent after a while, or earlier: answers and receipts before the
+ * lane's next write that is no allocation, all of them if the lane's open writes must end.
+ */
 class WaitingRoom {
   private readonly waitMs: number;
   private readonly apartMs: number;

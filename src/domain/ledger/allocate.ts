@@ -122,7 +122,10 @@ function waiting({ intake }: Ledger, { intakeId, intent: { txId } }: NewTransact
 
 interface Given {
   readonly nonce: number;
-  /** True if the nonce is a reused one: it lies below the lane's next nonce, and an earlier transaction gave it up. */
+  /**
+   * True if the nonce was a free nonce gap ("hole"): it lies below the lane's next nonce, and a transaction or
+   * reservation gave it up, or the lane skipped it.
+   */
   readonly recycled: boolean;
 }
 
@@ -135,8 +138,8 @@ export function nextNonce({ cursor }: Pick<Ledger, "cursor">, floor: number | nu
 }
 
 /**
- * Gives out nonces one by one: first those that earlier transactions gave up, lowest first, then new ones in ascending
- * order.
+ * Gives out nonces one by one: first the free nonce gaps that the write offers (`fill`), lowest first, then new ones in
+ * ascending order.
  */
 export class Giver {
   private readonly floor: number | null;
@@ -152,8 +155,8 @@ export class Giver {
   }
 
   /**
-   * Returns the next nonce to give; null if the lane is new and the chain's transaction count is not known. A nonce
-   * that an earlier transaction gave up is used first; the lane's next nonce (`cursor`) then stays unchanged.
+   * Returns the next nonce to give; null if the lane is new and the chain's transaction count is not known. A free
+   * nonce gap is used first; the lane's next nonce (`cursor`) then stays unchanged.
    */
   next(draft: Draft): Given | null {
     const next = nextNonce(draft.ledger, this.floor);

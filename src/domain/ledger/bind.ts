@@ -1,6 +1,7 @@
 /**
- * Gives a transaction a reserved nonce, or a nonce that an earlier transaction gave up. The transaction is allocated
- * and signed within one write, so that no reader sees it allocated but unsigned.
+ * Gives a transaction a reserved nonce, a nonce gap (also one that an expired reservation left), or the nonce that its
+ * caller chose. The transaction is allocated and signed within one write, so that no reader sees it allocated but
+ * unsigned.
  */
 import { hourOf } from "../policy/use.ts";
 import { nextNonce } from "./allocate.ts";
@@ -30,7 +31,10 @@ export function bind(draft: Draft, write: BindWrite): NonceOutcome {
   return { status: "bound", result, ...at };
 }
 
-/** Checks the nonce and uses it. It must belong to a reservation that the caller may still use, or be free. */
+/**
+ * Checks the nonce and uses it. It must belong to a reservation that the caller may still use, be a nonce gap, or be a
+ * nonce that the caller may choose.
+ */
 function takeNonce(draft: Draft, write: BindWrite): SettleResult {
   const { reservation, nonce, intent, chosen } = write;
   if (chosen !== undefined) return takeChosen(draft, write, chosen.floor);
@@ -43,8 +47,8 @@ function takeNonce(draft: Draft, write: BindWrite): SettleResult {
 }
 
 /**
- * Checks under the lane's lock that the nonce chosen by the caller may be used: it belongs to no other reservation, and
- * is still the lane's next nonce.
+ * Checks under the lane's lock that the nonce chosen by the caller may be used: either it is reserved for the same API
+ * key, or it is not reserved and still the lane's next nonce.
  */
 function takeChosen(draft: Draft, { nonce, intent }: BindWrite, floor: number | null): SettleResult {
   const { reserved, reservations } = draft.ledger;

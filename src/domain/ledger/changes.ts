@@ -23,8 +23,8 @@ import type {
  */
 export type Change =
   /**
-   * The lane's next nonce (`cursor`) changes: all nonces below it were given. It also rises, without this change, when
-   * `allocated`, `reserved` or `moved` gives a nonce above it.
+   * The lane's next nonce (`cursor`) is set. It also rises, without this change, when `allocated`, `reserved` or
+   * `moved` gives this nonce or a higher one.
    */
   | { readonly kind: "cursor"; readonly cursor: number }
   | { readonly kind: "suspension"; readonly suspendedBy: SuspendedBy | null }
@@ -42,7 +42,7 @@ export type Change =
    * intent there.
    */
   | { readonly kind: "approved"; readonly intake: WaitingIntent; readonly result: ApprovalResult; readonly at: Date }
-  /** An operator puts an intent that waits for approval on hold, or releases it (`result.event`). */
+  /** An operator puts an intent of the intake table on hold, or releases it (`result.event`). */
   | { readonly kind: "held"; readonly intake: WaitingIntent; readonly result: ApprovalResult; readonly at: Date }
   | { readonly kind: "aliased"; readonly intakeId: number; readonly of: string }
   /** A settled transaction is no longer watched for reorgs. `state`: its outcome. `block`: the block that mined it. */

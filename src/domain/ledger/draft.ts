@@ -43,8 +43,8 @@ export class Draft {
   /**
    * True if an action with this key (`Idempotency-Key`) was carried out before. The key is checked under the lane's
    * lock, and stored in the transaction that carries the action out. So a repeat finds the key and does nothing, even
-   * on another node after a takeover or after a commit with an unknown outcome. The caller of this method checks
-   * whether the earlier action was the same one.
+   * on another node after a takeover or after a commit with an unknown outcome. Whether the earlier action was the same
+   * one is not checked here, but by the code that sent the action.
    */
   isCarriedOut(actionKey: ActionKey | undefined): boolean {
     return actionKey !== undefined && this.ledger.actionKeys.get(actionKeyOf(actionKey)) !== null;

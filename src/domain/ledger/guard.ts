@@ -125,8 +125,8 @@ function correction(charges: readonly Charge[], { paid, event, from, to }: Trans
 
 /**
  * Spending to check when a transaction is first signed: the amounts of its check at allocation, but at the price to be
- * signed, which may have risen since. Null for a transaction that was accepted before there was a policy: it is not
- * checked until an operator changes it.
+ * signed, which may have risen since. Null if the step signs nothing, or if the transaction was accepted before there
+ * was a policy: it is not checked until a step declares what it spends.
  */
 function signedSpending({ event, attempt }: TransitionItem, charges: readonly Charge[]): Spending | null {
   if (attempt === undefined || isElsewhere(attempt)) return null;
@@ -139,7 +139,8 @@ function signedSpending({ event, attempt }: TransitionItem, charges: readonly Ch
 }
 
 /**
- * True for an attempt that another program sent, or of which the caller gave only the hash: its content is not known.
+ * True for an attempt that another program sent, or of which only the hash is known, from the caller or from the chain:
+ * the ledger does not know its content.
  */
 function isElsewhere({ kind, foreign }: Pick<Attempt, "kind" | "foreign">) {
   return kind === "external" || foreign === true;

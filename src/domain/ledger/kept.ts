@@ -76,7 +76,7 @@ function foldNonces(standing: Own<KeptLedger>, change: Change) {
   if (change.kind === "reservationSettled") {
     const { nonce, reservationId } = change.reservation;
     // Delete the entry only if it is this reservation's. An expired reservation may be settled again when its nonce gap
-    // is closed, and the nonce may be reserved for another caller by then.
+    // is closed: its own entry is gone by then, and the nonce may belong to another.
     if (reserved.atHand(nonce) === reservationId) standing.reserved = reserved.delete(nonce);
   }
 }

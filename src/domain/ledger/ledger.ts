@@ -27,8 +27,8 @@ export interface Ledger {
   /** True if the feed's current epoch began because the database may have lost commits. Undefined: not loaded. */
   readonly mayHaveLost: boolean | undefined;
   /**
-   * The highest nonce whose reservation ended in any way but a release by its caller; null: there is none. Undefined:
-   * not loaded.
+   * The highest nonce whose reservation ended in any way but a release by its caller; null: there is none. A store may
+   * give a higher one, if a transaction or an open reservation has it. Undefined: not loaded.
    */
   readonly endedThrough: number | null | undefined;
   /**
@@ -108,7 +108,7 @@ export interface LedgerTransaction extends Status {
 export interface TransactionDetails extends StepDetails {
   readonly createdAt: Date;
   readonly lastSubmittedAt: Date | null;
-  /** Last time at which it was unknown whether a node had accepted the transaction. */
+  /** Time at which it last became unknown whether a node that signs by itself had sent the transaction. */
   readonly lostSightAt: Date | null;
 }
 
@@ -139,7 +139,7 @@ export interface WaitingIntent {
   readonly owner: string | null;
   readonly fingerprint: Hex;
   readonly acceptedAt: Date;
-  /** The approval that the intent needs; null: no policy requires one. */
+  /** The approval that the intent needs; null: no policy has required one so far. */
   readonly approval: Approval | null;
   readonly validUntil?: Date;
   /** True if an operator has put the intent on hold: until its release it gets no nonce and does not expire. */

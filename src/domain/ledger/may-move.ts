@@ -25,8 +25,8 @@ export function mayMove(tx: Holder, epochFloor: number): boolean {
 }
 
 /**
- * True if the transaction may end and give up its nonce: it was never signed, and all transactions above may move down.
- * Otherwise a nonce gap would remain.
+ * True if the transaction may end and give up its nonce: it was never signed, all transactions above may move down, and
+ * no nonce above is reserved. Otherwise a nonce gap would remain.
  */
 export function mayGiveUp({ epochFloor, fixed, reserved }: Ledger, tx: Holder): boolean {
   if (tx.nonce === null || !isUnsigned(tx, loaded(epochFloor, "the floor of the epoch"))) return false;
@@ -43,7 +43,7 @@ export function refixed(
   before: LedgerTransaction | null,
   after: LedgerTransaction | null,
 ): Ledger["fixed"] {
-  // Skip the update if `fixed` is not loaded as a whole, as in most commits.
+  // Skip the update if `fixed` was not loaded, as in most commits.
   if (fixed.cover.kind === "named") return fixed;
   const [from, to] = [fixedNonce(before), fixedNonce(after)];
   if (from === to) return fixed;

@@ -1,4 +1,4 @@
-/** Changes the state of a transaction by one step of the transition table (domain/transitions.ts). */
+/** Changes the state of a transaction by one step of the transition table (domain/transaction/transitions.ts). */
 import { type Hole, isFree } from "../nonces/holes.ts";
 import { leavesFrom, TRANSITIONS, type TransitionRule } from "../transaction/transitions.ts";
 import { isOver } from "./allocate.ts";
@@ -40,10 +40,11 @@ export function move(draft: Draft, item: TransitionItem): MoveResult {
 }
 
 /**
- * Refuses steps that are not allowed now. A lane that waits for a comparison with the chain or for an operator sends
- * nothing and gives up no nonce: the database may have lost the record of what was sent. A transaction on hold is sent
- * only by an operator's decision. Only the database's clock decides whether a transaction has expired. An expired
- * transaction gives up its nonce only if no nonce gap would remain; otherwise it is cancelled at its nonce.
+ * Refuses steps that are not allowed now. In a lane that waits for a comparison with the chain or for an operator's
+ * review, nothing is sent and nothing expires: the database may have lost the record of what was sent. A transaction on
+ * hold does not expire, and is sent only by an operator's decision. Only the database's clock decides whether a
+ * transaction has expired. An expired transaction gives up its nonce only if no nonce gap would remain; otherwise it is
+ * cancelled at its nonce.
  */
 function mayBeTaken({ ledger, at }: Draft, tx: LedgerTransaction, item: TransitionItem) {
   const { claim, decision, sendRequested, expires, event } = item;

@@ -75,7 +75,10 @@ export class Part<K extends Key, V> {
     return rows.length === 0 ? this : this.holding(this.rows.with(rows));
   }
 
-  /** A copy of this part that also has all rows of the given range of keys. */
+  /**
+   * A copy of this part that covers this range of keys instead, with all rows of the range. The rows loaded before stay
+   * known.
+   */
   covering(cover: Cover<K>, rows: Iterable<readonly [K, V]>): Part<K, V> {
     return this.holding(this.rows.with(rows), cover);
   }

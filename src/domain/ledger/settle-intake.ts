@@ -1,6 +1,6 @@
 /**
- * Ends intents of the intake table (intents without a nonce) that will get none. Intents that have already ended are
- * skipped, because an owner may repeat this write.
+ * Ends intents of the intake table (intents without a nonce) that will get none, and applies decisions about waiting
+ * ones. Intents that have already ended are skipped, because an owner may repeat this write.
  */
 import { tooLate } from "../errors.ts";
 import { isAnothers } from "../keys/principal.ts";
@@ -34,8 +34,9 @@ function refuseOrDecline(draft: Draft, intake: WaitingIntent, result: Extract<In
 }
 
 /**
- * Applies a decision about a waiting intent. The first decision counts. After the deadline the intent expires, whatever
- * was decided. An approved intent may wait long for its nonce, and can be cancelled until it has one.
+ * Applies a decision about a waiting intent. The first decision counts. A hold or its release applies at any time.
+ * After the deadline every other decision makes the intent expire, unless it is on hold. An approved intent may wait
+ * long for its nonce, and can be cancelled until it has one.
  */
 function decide(draft: Draft, intake: WaitingIntent, result: ApprovalResult) {
   const actionKey = result.decision?.actionKey;

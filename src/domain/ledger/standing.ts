@@ -28,8 +28,9 @@ function raise(draft: Draft, floor: number) {
 }
 
 /**
- * Compares the lane with the chain after the database's history changed. If the lane has no next nonce although the
- * chain has transactions of its signer, its rows may be lost: an operator must check it.
+ * Compares the lane with the chain after the database's history changed. If commits may be lost, and the lane has no
+ * next nonce although the chain has transactions of its signer, its rows may be lost: the lane is suspended until an
+ * operator has checked it.
  */
 export function reconcile(draft: Draft, { floor }: ReconcileWrite): LedgerOutcome {
   const { reconciled, cursor, mayHaveLost } = draft.ledger;

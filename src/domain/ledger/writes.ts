@@ -23,9 +23,9 @@ export type LedgerWrite =
   | NonceWrite;
 
 /**
- * Gives nonces to new transactions: first those that earlier transactions gave up, lowest first, then consecutive ones
- * from max(cursor, floor), where `cursor` is the lane's next nonce. A repeat of a request id, stored or within the
- * batch, gets no nonce; nor does a repeat of a pool's request id on any lane of the pool.
+ * Gives nonces to new transactions: first the free nonce gaps in `fill`, lowest first, then consecutive nonces from
+ * max(cursor, floor), where `cursor` is the lane's next nonce. A repeat of a request id, stored or within the batch,
+ * gets no nonce; nor does a repeat of a pool's request id on any lane of the pool.
  */
 export interface AllocateWrite extends Fenced<"allocate">, WantedNonces {
   readonly items: readonly NewTransaction[];
@@ -44,7 +44,7 @@ export interface NewTransaction {
 
 /**
  * An operator states that the lane's next nonce (`cursor`) was raised too far. It is lowered to `floor`, but never to a
- * nonce that may have been used by a transaction or a reservation. Nonce gaps above the new next nonce are deleted.
+ * nonce that may have been used by a transaction or a reservation. Nonce gaps from the new next nonce on are deleted.
  */
 export interface RealignWrite extends Fenced<"realign"> {
   readonly floor: number;
@@ -88,7 +88,7 @@ export interface TransitionWrite extends Fenced<"transition"> {
   readonly items: readonly TransitionItem[];
 }
 
-/** One step of one transaction (domain/transitions.ts): the new state, and the other data that it changes. */
+/** One step of one transaction (transaction/transitions.ts): the new state, and the other data that it changes. */
 export interface TransitionItem {
   readonly txId: string;
   readonly event: TransitionEvent;
@@ -195,8 +195,8 @@ export type IntakeResult =
   | ApprovalResult;
 
 /**
- * Decision about an intent that waits for approval, is on hold, or is past its `validUntil`. If none of these is true
- * any more, nothing happens. An intent past its `validUntil` expires whatever was decided, unless it is on hold.
+ * Decision about an intent without a nonce. Any but `hold` and `unhold` is skipped unless the intent waits for
+ * approval, is approved, on hold, or past its `validUntil`. In the last case it expires, unless it is on hold.
  */
 export interface ApprovalResult<Event extends IntakeEvent = IntakeEvent> {
   readonly intakeId: number;
@@ -222,13 +222,13 @@ export type LedgerOutcome =
   | NonceOutcome;
 
 /**
- * Result of a transaction's step. "conflict": the transaction was in another state. "forbidden": a policy forbids the
- * step. In both cases nothing was changed.
+ * Result of a step. "conflict": the transaction was in another state, or the step is not allowed now. "forbidden": a
+ * policy forbids the step. In both cases nothing was changed.
  */
 export type MoveResult = "applied" | "conflict" | "forbidden";
 
 export type AllocateResult =
-  /** A nonce was allocated. `recycled`: true if an earlier transaction had given the nonce up. */
+  /** A nonce was allocated. `recycled`: true if it was a free nonce gap below the lane's next nonce. */
   | { readonly result: "created"; readonly nonce: number; readonly createdAt: Date; readonly recycled?: true }
   /**
    * The request id exists already; `existing` is its transaction. `samePayload`: true for a repeat of the same request,
@@ -242,8 +242,8 @@ export type AllocateResult =
   /** The lane has no next nonce yet, and no transaction count of the chain was given: no nonce is consumed. */
   | { readonly result: "noCursor" }
   /**
-   * The lane has not been compared with the chain since the database's history changed, or waits for an operator.
-   * `unreadable`: this version cannot read the policy document in force. No nonce is consumed.
+   * The lane has not been compared with the chain since the database's history changed, or it or the intent waits for
+   * an operator. `unreadable`: this version cannot read the policy document in force. No nonce is consumed.
    */
   | { readonly result: "held"; readonly unreadable?: true }
   /** The intent's `validUntil` has passed: no nonce is consumed. */
@@ -269,8 +269,8 @@ export interface WantedNonces {
   /** The chain's proven transaction count; null if none is known. Then the lane must already have a next nonce. */
   readonly floor: number | null;
   /**
-   * Nonces to use first, lowest first: earlier transactions gave them up. Those that are no longer free under the
-   * lane's lock are skipped.
+   * Nonce gaps to use first, lowest first. Left out are those below `floor`, those that an expired reservation left,
+   * and those that are no longer gaps under the lane's lock.
    */
   readonly fill?: readonly number[];
 }
@@ -301,15 +301,15 @@ export interface Decision {
 export type NonceWrite = ReserveWrite | ReleaseWrite | ExpireWrite | BindWrite | CloseHolesWrite | FindSkippedWrite;
 
 /**
- * Reserves a nonce for a caller: the lowest nonce that an earlier transaction gave up, otherwise max(cursor, floor),
- * where `cursor` is the lane's next nonce. A repeat of the request id gets the same reservation again.
+ * Reserves a nonce for a caller: the lowest free nonce gap in `fill`, otherwise max(cursor, floor), where `cursor` is
+ * the lane's next nonce. A repeat of the request id gets the same reservation again.
  */
 export interface ReserveWrite extends Fenced<"reserve">, WantedNonces {
   readonly reservationId: string;
   readonly requestId: string | null;
   readonly owner: string | null;
   readonly ttlMs: number;
-  /** Maximum number of nonces of the lane that one API key may keep reserved at a time. */
+  /** Maximum number of the lane's nonces that reservations of one API key, open or expired, may block. */
   readonly most: number;
 }
 
@@ -391,7 +391,7 @@ export type ReserveResult =
 /**
  * Result of a write about a reservation or a nonce gap. "conflict": the reservation was settled before, or the nonce is
  * no longer a gap. "limited": the lane has reached its hourly limit of placeholders for expired reservations. "held":
- * the lane has not been compared with the chain since the database's history changed. "forbidden": a policy forbids it.
- * Unless the result is "settled", nothing was changed.
+ * the lane gives no nonces now: it must be compared with the chain or checked by an operator, or policies are
+ * unreadable. "forbidden": a policy forbids it. Unless the result is "settled", nothing was changed.
  */
 export type SettleResult = "settled" | "conflict" | "limited" | "held" | "forbidden";

@@ -44,8 +44,9 @@ export function usualBlockMs({ spansMs }: BlockPace): number | null {
 }
 
 /**
- * True if the chain has stalled: no block for ten usual intervals. `awaitedMs`: how long a transaction has waited for a
- * block; null: none waits.
+ * True if the chain has stalled: no block for ten usual intervals and at least 30 s. On a chain without a usual
+ * interval: no block for two minutes, and a transaction has waited that long. `awaitedMs`: how long a transaction has
+ * waited for a block; null: none waits.
  */
 export function isStalled(pace: BlockPace, nowMs: number, awaitedMs: number | null): boolean {
   if (pace.head === null) return false;

@@ -32,8 +32,9 @@ export function countCompared(pace: LanePace, { proven, askedAtMs, after }: Comp
 }
 
 /**
- * Called when a batch of the lane's writes failed. Transaction counts that were requested before the failure were
- * compared with nonces that the batch did not commit, so they must be requested again.
+ * Called when a batch of the lane's writes failed: transaction counts that were requested before the failure were
+ * compared with nonces that the batch did not commit, so they must be requested again. Also called to force such a new
+ * request when the chain's count is above the lane's next nonce (reconcile.ts).
  */
 export const batchFailed = (pace: LanePace): LanePace =>
   counted(pace, { comparedAtMs: null, failures: pace.counts.failures + 1 });

@@ -67,17 +67,17 @@ export interface HeadOfLine {
   readonly kind: "at";
   readonly nonce: number;
   /**
-   * Monotonic time since which this is the lane's lowest open transaction. It is before this term if the database shows
-   * that the transaction was sent earlier.
+   * Monotonic start of its waiting time: when it became the lane's lowest open transaction, or was last repaired or
+   * released. It is before this term if the database shows that the transaction was sent earlier.
    */
   readonly sinceMs: number;
   /** Monotonic time at which this term first saw the transaction as the lane's lowest open one. */
   readonly seenMs: number;
-  /** Number of sends before this became the lane's lowest open transaction: only later sends count. */
+  /** Number of sends before its waiting time began: only later sends count. */
   readonly sentBefore: number;
   /** True if an alert was raised because the transaction blocks the later ones. */
   readonly blocks: boolean;
-  /** True if the transaction was STUCK at the last check: once it is repaired, its waiting time starts anew. */
+  /** True if it was STUCK or on hold at the last check: once that ends, its waiting time starts anew. */
   readonly stuck: boolean;
 }
 
@@ -172,15 +172,15 @@ export function externalUseUnseen(pace: LanePace, nextLookMs: number): LanePace 
 export interface SeenAtHead {
   readonly nonce: number;
   readonly stuck: boolean;
-  /** How long before the start of this term the transaction had been sent. */
+  /** Time since the transaction's first send; 0 if it was never sent. */
   readonly ageMs: number;
   /** Number of sends of the transaction so far. */
   readonly sends: number;
 }
 
 /**
- * Updates the lane's lowest open transaction. Its waiting time starts now, except at the first check of a term: then it
- * starts when the transaction was sent.
+ * Updates the lane's lowest open transaction. If it is a new one, its waiting time starts now; at the first check of a
+ * term, it starts when the transaction was first sent.
  */
 export function headSeen(pace: LanePace, seen: SeenAtHead | null, nowMs: number): LanePace {
   const { head } = pace;
@@ -374,8 +374,8 @@ export interface CountPace {
 }
 
 /**
- * The lane's lowest open transaction if it does not advance, and the chain's count at the last check. Times are
- * monotonic.
+ * The lane's lowest open transaction if it does not advance. `count`: the chain's count at the last check if it showed
+ * a skipped nonce, else null. Times are monotonic.
  */
 export interface StandingHead {
   readonly head: number;

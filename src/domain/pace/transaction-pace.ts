@@ -38,12 +38,15 @@ export interface TransactionPace {
   readonly failures: number;
   /** Number of permanent rejections of attempt `sendOrdinal` in a row. */
   readonly rejections: number;
-  /** Value of `rejections` when a lower gas limit was last considered; null: never. */
+  /** Value of `rejections` when a lower gas limit was last considered; null: never, or it must be considered again. */
   readonly gasJudgedAt: number | null;
   readonly look: Look;
   /** Monotonic time of the last receipt check if it got no response; null if it got one. */
   readonly lookFailedMs: number | null;
-  /** Search for a transaction that a node may have sent under an unknown hash; null: no search is running. */
+  /**
+   * Search for a transaction that a node may have sent under an unknown hash; null: none has begun. It stays set after
+   * the transaction is found.
+   */
   readonly search: Search | null;
   /** True if an operator requested the next send. It is then sent even if the transaction is on hold. */
   readonly sendRequested: boolean;

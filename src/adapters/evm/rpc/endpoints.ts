@@ -113,7 +113,7 @@ export class Endpoints {
   }
 
   /**
-   * Asks all endpoints that are up at the same time. An endpoint that fails now is reported as "silent", which is no
+   * Asks all endpoints that are up, at the same time. An endpoint that fails now is reported as "silent", which is no
    * vote. An endpoint that was already down is not asked: otherwise a dead spare would delay every decision. Throws
    * `ChainUnavailable` if none answers. Empty if none serves this chain.
    */
@@ -338,7 +338,7 @@ export class Endpoint {
   blockReceipts: "byHash" | "byObject" | "unsupported" = "byHash";
   /**
    * Receipts of blocks up to this number are not checked against their block's hash, because this endpoint recently
-   * returned a block whose hash cannot be recomputed. Later blocks are tried again.
+   * returned a block that cannot be checked so. Later blocks are tried again.
    */
   unprovableThrough = -1;
   /** Which of the tags `safe` and `finalized` the endpoint has returned a block for since its last lost connection. */

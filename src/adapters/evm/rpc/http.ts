@@ -30,7 +30,8 @@ export function openHttp(options: HttpOptions) {
     connections: CONNECTIONS,
     pipelining: 1,
     maxResponseSize: options.maxResponseBytes,
-    // One deadline of the Clock port covers connecting, waiting and reading, so undici's own timeouts are off.
+    // One deadline of the Clock port covers connecting, waiting and reading, so undici's own timeouts for waiting and
+    // reading are off.
     headersTimeout: 0,
     bodyTimeout: 0,
     connect: { timeout: options.timeoutMs, ...options.tls },

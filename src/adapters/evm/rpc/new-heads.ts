@@ -16,7 +16,7 @@ export interface NewHeadsOptions {
 
 const SUBSCRIBE = JSON.stringify({ jsonrpc: "2.0", id: 1, method: "eth_subscribe", params: ["newHeads"] });
 const PAUSE: BackoffRule = { firstMs: 1_000, mostMs: 30_000 };
-/** Longest message that is parsed. Longer ones are ignored: a header has some kilobytes. */
+/** Longest message that is looked at, in characters. Longer ones are ignored: a header has some kilobytes. */
 const LONGEST_MESSAGE = 1_000_000;
 /** Longest time without a message before the connection is opened again: TCP does not notice a peer that vanished. */
 const SILENT_AT_MOST_MS = 60_000;

@@ -69,7 +69,10 @@ function blockFrom(reply: RpcReply | undefined, asked: number | Hash) {
   throw new BadAnswer("it answered with another block");
 }
 
-/** Fetches the block of a tag such as `latest`; null if the node does not support the tag. */
+/**
+ * Fetches the block of a tag; null if the node does not support the tag or has no such block yet. Throws if there is no
+ * `latest` block.
+ */
 export async function fetchTagged(rpc: Batch, tag: BlockTag): Promise<Block | null> {
   const saysNone = tag === "latest" ? undefined : (error: unknown) => saysNoSuchBlock(error) || refusesTag(error);
   const call = { method: "eth_getBlockByNumber", params: [tag, false] };

@@ -7,7 +7,10 @@ export type UnreachableKind = "timeout" | "connection" | "http" | "rateLimited" 
 
 export class RpcUnreachable extends Error {
   readonly kind: UnreachableKind;
-  /** How long the endpoint asked to wait; null if it named no time. */
+  /**
+   * How long to send nothing to the endpoint: the time that it named, or a default after a rate limit. Null if neither
+   * applies.
+   */
   readonly retryAfterMs: number | null;
 
   override readonly name = "RpcUnreachable";

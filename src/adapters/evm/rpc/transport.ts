@@ -289,11 +289,11 @@ function exchangeOver(http: ReturnType<typeof openHttp>, limits: Limits): Exchan
     if (calls.length > limits.callsAtOnce()) return exchangeInParts(calls);
     const outcome = await exchangeBatch(calls);
     if (typeof outcome !== "string") return outcome;
-    // Send a refused batch again in smaller parts. Repeats are safe: all calls are reads or the same signed bytes.
+    // Send a refused batch again in smaller parts. Repeats are safe: all calls are reads or sends with a fixed nonce.
     const takeBack = limits.refused(calls.length, outcome);
     const replies = await exchangeInParts(calls);
-    // If the smaller parts were refused too, the endpoint is failing, and its refusal proves nothing about the size of
-    // batches: restore the limits.
+    // If the smaller parts all failed too, the endpoint is failing, and its refusal proves nothing about batches:
+    // restore the limit.
     if (!replies.some((reply) => reply.ok || reply.error instanceof RpcErrorAnswer)) takeBack();
     return replies;
   }

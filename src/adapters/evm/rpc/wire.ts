@@ -93,7 +93,7 @@ export function readBatch(value: unknown, calls: readonly WireCall[], label: str
 
 /**
  * Recognizes a refused batch. geth: -32600 "batch too large"; Besu: -32005 "Number of requests exceeds max batch size";
- * public gateways: "batch requests are not supported". A rate limit is not a refused batch, even if its text contains
+ * public gateways: "batch requests are not supported". A rate limit is a separate result, even if its text contains
  * "requests": sending the calls one by one would make it worse.
  */
 function refusalOf(value: unknown): BatchRefusal | null {

@@ -184,7 +184,7 @@ export async function sendUnsigned(
   transaction: UnsignedTransaction,
   { mayLeave, privately = false }: Pick<SubmitOptions, "privately"> & Pick<Send, "mayLeave">,
 ): Promise<NodeSubmission | NotStarted> {
-  // Try private endpoints first, so that as few endpoints as possible see the payload.
+  // Send to one endpoint only, a private one if there is any, so that as few endpoints as possible see the payload.
   const [endpoint] = [...endpoints.senders(true), ...(privately ? [] : endpoints.senders(false))];
   if (endpoint === undefined) return { ...weightiest([]), txHash: null };
   const calls = [{ method: "eth_sendTransaction", params: [toParameter(from, transaction)], mayLeave }];

@@ -321,7 +321,7 @@ function leavesNonce({ before, after }: Move) {
   return before.nonce !== null && (after.nonce ?? -1) < before.nonce;
 }
 
-/** Writes history steps. A step whose ordinal is already stored repeats the last step and only raises its count. */
+/** Writes history steps. A step with a stored ordinal repeats it: its count, node, reason and time change. */
 function historyOf(first: readonly HistoryStep[], moved: readonly Move[]): readonly Command[] {
   const fresh = [...first];
   const repeats: HistoryStep[] = [];

@@ -36,8 +36,8 @@ export interface CommitRuntime extends DurableRuntime {
 }
 
 /**
- * How often a commit is decided again because the policy document changed in the meantime. More changes in a row do not
- * happen in practice.
+ * How many times a commit is decided at most: again whenever the policy document changed in the meantime. More changes
+ * in a row do not happen in practice.
  */
 const MOST_JUDGEMENTS = 5;
 
@@ -106,8 +106,8 @@ async function commitAsLeft(runtime: CommitRuntime, asked: Asked): Promise<Commi
   const plan = new Plan({ lanes: rows }, { epoch: known.epoch, policies: asked.policies });
   const decided = decide(plan, asked, { at, past: at });
   const lanes = [...plan.lanes.values()];
-  // Give up the commit in one round trip if it would not change a lane: the lane allocates no nonces now, or every item
-  // repeats another one of the batch.
+  // Give up the commit in one round trip if one of the lanes would stay unchanged: it allocates no nonces now, or every
+  // item repeats another one of the batch.
   if (lanes.some((lane) => lane.left() === lane.row)) return null;
   // Use of a key by another program is stored with its time, so the server's time must be read first.
   if (plan.of("usedElsewhere").length > 0) return null;

@@ -41,8 +41,8 @@ function indexed(found: Found) {
     transactions: new Map(transactions.map((row) => [row.txId, row])),
     intake: new Map(intake.map((row) => [row.intakeId, row])),
     /**
-     * Settled transactions that are no longer watched for reorgs, by lane; at most one page (`UNWATCH_PAGE`). The rest
-     * is left to a later commit.
+     * Settled transactions whose watch for reorgs may end in this commit, by lane; at most one page (`UNWATCH_PAGE`).
+     * The rest is left to a later commit.
      */
     unwatchable: grouped(unwatchable, laneKey),
     // If a transaction and an intent that waits for approval have the same request id, the transaction takes
@@ -63,7 +63,7 @@ export class Loader {
   private readonly epoch: number;
   private readonly unguarded: Guard | null;
 
-  /** `epoch`: the feed's epoch as read by this database transaction. */
+  /** `epoch`: the feed's epoch, as read by this commit, or as remembered if the commit is made in one round trip. */
   constructor(found: Found, epoch: number, policies: Policies | null) {
     this.found = found;
     this.epoch = epoch;
@@ -237,9 +237,9 @@ export class Loader {
   }
 
   /**
-   * Adds to the ledger the highest nonce that a transaction or a caller may have sent. No nonce above it is in use, and
-   * the lane's next nonce (its cursor) does not go below it. If the holder of that nonce gives it up in this commit,
-   * the cursor is lowered only when it is next set from the chain.
+   * Adds to the ledger the highest nonce of any transaction (sent or not) or unreleased reservation. No nonce above it
+   * is in use, and the lane's next nonce (its cursor) does not go below it. If the holder of that nonce gives it up in
+   * this commit, the cursor is lowered only when it is next set from the chain.
    */
   private withBoundNonce(ledger: Ledger, key: LaneKey): Ledger {
     const endedThrough = this.found.bound?.find((row) => laneKey(row) === key)?.nonce ?? null;

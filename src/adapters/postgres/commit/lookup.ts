@@ -105,8 +105,8 @@ function readsFor(needs: readonly Needs[], unwatched: readonly Unwatched[], watc
     requests: about(requests, findRequests),
     awaited: awaitedOf(needs),
     pooled: about(pooled, findPooled),
-    // Read spent request ids after `requests` and `pooled`. If retention removes a transaction between the reads, its
-    // request id is then found at least here.
+    // Read spent request ids after `requests` and `pooled`. In the other order, a transaction that retention removes
+    // between the reads would be found by neither.
     spent: about([...requests.map(inLane), ...pooled.map(inPool)], findSpent),
     transactions: about(each((need) => need.transactions).sort(), (ids) =>
       readTransactions(
@@ -182,8 +182,8 @@ export function termsOf(needs: readonly Pick<Needs, "fence">[]) {
 type Unwatched = Lane & { readonly throughBlock: number };
 
 /**
- * Lanes whose settled transactions, up to a block, are no longer watched for reorgs. For each lane the highest such
- * block is taken.
+ * Lanes for which this commit ends the watch for reorgs of settled transactions, each with the block through which it
+ * ends. If several writes name a block for a lane, the highest is taken.
  */
 function unwatchedOf(needs: readonly Needs[]) {
   const lanes = new Map<string, Unwatched>();

@@ -40,7 +40,7 @@ export class Move {
   /** Ordinals of attempts that were stored by an earlier commit and may be sent from this commit on. */
   sent: readonly number[] = NONE;
   identified: readonly { readonly ordinal: number; readonly txHash: Hash }[] = NONE;
-  /** Ordinal of the newest attempt that the lane's current owner has stored the right to send (a claim). */
+  /** Ordinal of the attempt for which this commit last stored the right to send it (a claim); null if there is none. */
   claimed: number | null = null;
   claims = 0;
   /** New receipt; null deletes the stored one, undefined leaves it unchanged. */

@@ -38,14 +38,17 @@ export interface Needs {
   readonly epochFloor?: boolean;
   /** Set if the repairs of expired reservations in the last hour are needed. */
   readonly repairs?: boolean;
-  /** Set if the highest nonce that may have been sent is needed. */
+  /** Set if the highest nonce of any transaction or unreleased reservation is needed. */
   readonly boundNonce?: boolean;
   readonly mayHaveLost?: boolean;
   /** Idempotency keys of operator actions that may have been carried out already. */
   readonly actionKeys?: readonly ActionKey[];
   /** Height from which the stored blocks of the chain are needed. */
   readonly blocksFrom?: number;
-  /** Owners whose used amounts of the policies' limits are needed, and transactions whose charges are needed. */
+  /**
+   * Set if used amounts of the policies' limits are needed: the lane's own, those of `owners`, and the charges of the
+   * transactions in `charged`.
+   */
   readonly limits?: { readonly charged: readonly string[]; readonly owners: readonly string[] };
 }
 

@@ -31,7 +31,10 @@ export class LanePlan {
   readonly key: LaneKey;
   readonly row: LockedLaneRow;
   ledger: Ledger;
-  /** Numbers of newly confirmed and failed transactions, to be added to the lane's counters. */
+  /**
+   * Changes of the lane's counters of confirmed and failed transactions; negative if outcomes were withdrawn after a
+   * reorg.
+   */
   confirmed = 0;
   failed = 0;
   /** Changes of the lane's counts of live transactions per state; null if nothing changes. */
@@ -68,7 +71,10 @@ export class LanePlan {
     if (to !== null) this.live[to] = (this.live[to] ?? 0) + 1;
   }
 
-  /** Counts that a transaction reached a settled state, for the lane's permanent counters. */
+  /**
+   * Counts that a transaction was confirmed or failed for good, or that such an outcome was withdrawn, for the lane's
+   * permanent counters. `from`: its state before; null for a refused intent.
+   */
   countSettled(from: State | null, to: State): void {
     this.confirmed += Number(to === "CONFIRMED") - Number(from === "CONFIRMED");
     this.failed += Number(to === "FAILED_FINAL") - Number(from === "FAILED_FINAL");
@@ -189,7 +195,7 @@ export class Plan {
     return changed.map(({ ledger, row, changes }) => ({ lane: ledger.lane, token: row.token, changes }));
   }
 
-  /** Number of a lane's settled transactions that are no longer watched for reorgs, as read by this commit. */
+  /** Number of a lane's settled transactions, as read by this commit, whose watch for reorgs may end. */
   pastWatch({ key }: LanePlan): number {
     return this.loader.rows.unwatchable.get(key)?.length ?? 0;
   }

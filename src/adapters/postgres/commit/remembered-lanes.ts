@@ -3,8 +3,8 @@ import type { LockedLaneRow } from "../statements/lane.ts";
 import type { LanePlan } from "./plan.ts";
 
 /**
- * After the remembered state of a lane was wrong, it is not used for some commits. Their number doubles with each
- * failure in a row, up to this limit.
+ * After a commit planned from a lane's remembered state failed, the memory of the lane is not used for some commits.
+ * Their number doubles with each failure in a row, up to this limit.
  */
 const MOST_SKIPPED = 64;
 /**
@@ -33,8 +33,8 @@ export class RememberedLanes {
   }
 
   /**
-   * Returns the lane as remembered under this term, with its next nonce. Null if it is unknown, or if the memory was
-   * wrong recently.
+   * Returns the lane as remembered under this term, with its next nonce. Null if it is unknown, or if a commit planned
+   * from memory failed recently.
    */
   recall({ lane, instanceId, token }: Fence): LockedLaneRow | null {
     const key = laneKey(lane);
@@ -46,8 +46,9 @@ export class RememberedLanes {
   }
 
   /**
-   * Stops using the memory of these lanes for a while, because it was wrong. Otherwise a lane whose memory is often
-   * wrong would need two attempts for every commit.
+   * Stops using the memory of these lanes for a while, because a commit planned from it failed: for example, the lane
+   * had changed, or a request id existed already. Otherwise a lane for which this happens often would need two attempts
+   * for every commit.
    */
   wasWrong(lanes: Iterable<LanePlan>): void {
     for (const { key } of lanes) {

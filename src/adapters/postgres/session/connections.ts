@@ -250,7 +250,10 @@ export class Session {
     this.options = options;
   }
 
-  /** True if the connection can be used again; false if it is closed or was left inside a transaction. */
+  /**
+   * True if the connection can be used again: it is open, not inside a transaction, and its prepared statements are
+   * known.
+   */
   get reusable(): boolean {
     return !this.reachedDeadline && !this.confused && !this.isInTransaction;
   }

@@ -26,7 +26,7 @@ export interface SessionUse {
   readonly reconnect: BackoffRule;
   /** Called when a session has begun. If it throws, the session ends and another one begins. */
   begun(client: pg.Client): Promise<void>;
-  /** Called when a session that had begun is lost. */
+  /** Called when a session that had begun is over, whether it was lost or closed. */
   lost(): void;
   /** Called if there is a pooler between this process and the server: no session will ever begin. */
   pooled(): void;

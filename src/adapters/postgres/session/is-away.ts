@@ -32,9 +32,9 @@ const DEEPEST = 5;
 export function isDatabaseAway(error: unknown, depth = 0): boolean {
   if (!(error instanceof Error) || depth > DEEPEST) return false;
   if (error instanceof AggregateError) return error.errors.every((each) => isDatabaseAway(each, depth + 1));
-  // Two errors of the store itself also count as "away": nothing is committed, or the outcome is unknown. They come
-  // from the store's own time limits, so a retry may succeed. A time limit of the database role does not count, because
-  // every retry would exceed it again.
+  // Two errors of the store itself also count as "away": nothing is committed, or the outcome is unknown. A retry may
+  // succeed. The store sets its own time limits, so these errors do not come from a limit of the database role, which
+  // every retry would exceed again.
   if (error instanceof OutcomeUnknown || (error instanceof StoreUnavailable && error.busy)) return true;
   const { code } = error as { readonly code?: unknown };
   if (typeof code === "string" && NOT_REACHED.has(code)) return true;

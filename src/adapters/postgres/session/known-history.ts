@@ -39,7 +39,7 @@ export class KnownHistory {
     return { position: this.highest, generation: this.generation };
   }
 
-  /** The last known history before any change; null if this process has never registered. */
+  /** The last known history before any change; null if this process has neither registered nor written. */
   get memory(): ObservedHistory | null {
     if (this.known === null || this.registered === null) return null;
     return { ...this.known, ...this.registered, walPosition: this.highest };

@@ -13,7 +13,7 @@ export const BEGIN = "BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE";
  */
 export const PINNED_PATH = "search_path TO pg_catalog, pg_temp";
 
-/** SQL: planner settings, read or write mode, and date format. */
+/** SQL: planner settings and date format. */
 export const PLANNER = `
   set_config('plan_cache_mode', 'force_generic_plan', true),
   set_config('enable_seqscan', 'off', true),

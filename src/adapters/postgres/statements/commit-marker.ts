@@ -36,7 +36,7 @@ export const closeSlot = statement<{ readonly marker: string; readonly writtenAt
   RETURNING m.marker, m.written_at`;
 
 /**
- * Deletes markers that are older than 30 days, because their processes have ended. Newer markers must stay: by them, a
+ * Deletes markers that are older than 30 days, which no process needs any more. Newer markers must stay: by them, a
  * process that was suspended for a while checks that the database has lost none of its commits.
  */
 export const purgeCommitMarkers = statement("purge-commit-markers")`

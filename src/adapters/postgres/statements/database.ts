@@ -54,8 +54,8 @@ export const rememberPosition = statement("remember-position")`
     AND fencepost.require_open($1)`;
 
 /**
- * Reads the migrations newer than the newest one that this program has ($1), each with the older program versions that
- * it works with.
+ * Reads the migrations newer than the newest one that this program has ($1). `works_with` of each: the oldest migration
+ * that a program must have to work with it; null if only programs that have the migration itself do.
  */
 export const readNewerMigrations = statement<Applied>("read-newer-migrations")`
   SELECT m.name, m.works_with FROM fencepost.migration AS m WHERE m.name > $1 ORDER BY m.name`;

@@ -44,9 +44,9 @@ export const findWhatWaits = statement<WhatWaits>("find-what-waits")`
     EXISTS (SELECT 1 FROM fencepost.left_request AS r WHERE r.answer IS NULL AND r.until > now()) AS requests`;
 
 /**
- * Reads the waiting intake rows of these lanes, in call order. It always reads all visible waiting rows instead of
- * those above the last id, because a row with a lower id may become visible later. OFFSET 0 keeps the planner from
- * scanning all ids, aliases included.
+ * Reads the waiting intake rows of these lanes, in call order, at most $3, without the ids $4 unless their deadline has
+ * passed. Rows are never skipped for an id below the last one read, because a row with a lower id may become visible
+ * later. OFFSET 0 keeps the planner from scanning all ids, aliases included.
  */
 export const loadIntake = taking(LANE)<IntakeIntentRow>("load-intake")`
   SELECT i.intake_id, ${AWAITS}, coalesce(i.valid_until <= clock_timestamp(), false) AS lapsed, ${selected("i", INTENT)}
@@ -186,9 +186,10 @@ const REFUSED =
   steps integer, actor text, audit jsonb` as const;
 
 /**
- * Refuses intake rows: they get no nonce and are final at once. Their missing history steps and their completions are
- * written. A refused row owns its request id unless another transaction, stored or earlier in the same commit, already
- * owns it. A sub-select per row checks that, because an anti-join could lead to a plan that reads every transaction.
+ * Refuses intake rows: they get no nonce and are final at once. Their missing history steps are written here, their
+ * completions by a later statement. A refused row owns its request id unless another transaction, stored or earlier in
+ * the same commit, already owns it. A sub-select per row checks that, because an anti-join could lead to a plan that
+ * reads every transaction.
  */
 export const refuseIntake = taking(REFUSED)("refuse-intake")`
   WITH consumed AS (

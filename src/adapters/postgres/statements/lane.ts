@@ -83,7 +83,7 @@ export interface LockedLaneRow extends Lane {
   readonly nextNonce: number | null;
   readonly suspendedBy: SuspendedBy | null;
   readonly reconciledEpoch: number;
-  /** One above the highest nonce that retention removed; null if every transaction of the lane is still stored. */
+  /** All nonces that retention removed are below this; null if every transaction of the lane is still stored. */
   readonly departedBelow: number | null;
   /**
    * Version stamp of the policy document in force; it cannot change while the lane is locked (statements/policy.ts).
@@ -122,10 +122,10 @@ export type LaneStateRow = Omit<LaneSnapshot, "tracking" | "watched" | "holes" |
   Pick<LockedLaneRow, "policyStamp">;
 
 /**
- * Lists at most $4 lanes after ($1 signer, $2 chain), up to signer $3. The numbers of open transactions come from
- * counters; no rows are counted. Optional filters: one chain ($5), one node ($6), and only lanes that need an operator
- * ($7). The oldest waiting transaction has the lowest nonce or the lowest id; these differ only if a transaction took a
- * freed nonce.
+ * Lists at most $4 lanes after ($1 signer, $2 chain), up to signer $3. The numbers of open transactions that have a
+ * nonce come from counters; only waiting intents and reservations are counted. Optional filters: one chain ($5), one
+ * node ($6), and only lanes that need an operator ($7). The oldest waiting transaction has the lowest nonce or the
+ * lowest id; these differ only if a transaction took a freed nonce.
  */
 export const listLanes = statement<LaneListRow>("list-lanes")`
   SELECT l.chain_id, l.signer, l.next_nonce AS cursor, l.suspended_by, l.token, l.acquired_at,
@@ -221,8 +221,8 @@ export const updateLanes = taking(LANE_CHANGE)("update-lanes")`
   SELECT fencepost.require_rows((SELECT count(*) FROM changed), cardinality($1), 'lanes'), fencepost.require_open($14)`;
 
 /**
- * Reads the highest nonce of each lane that may have been sent: that of a transaction, or one that a caller reserved
- * and did not release.
+ * Reads the highest nonce in use on each lane: of any transaction, sent or not, or of a reservation that was not
+ * released.
  */
 export const readBoundNonces = statement<BoundNonceRow>("read-bound-nonces")`
   SELECT l.chain_id, l.signer, greatest(

@@ -30,7 +30,8 @@ export type PickedRow = Lane & { readonly token: number; readonly kept: boolean 
 
 /**
  * Takes free lanes: never held, released, or of a dead instance. Earlier statements locked the lanes and found them
- * free. This statement checks that again, and ends the transaction if a lane is not free.
+ * free. This statement checks that again, and ends the transaction if a lane is not free or if instance $3 is not
+ * alive.
  */
 export const takeLanes = changing(LANE, "take-lanes", "lanes taken")`
   UPDATE fencepost.lane AS l

@@ -115,8 +115,8 @@ export const publishLock = statement<{ readonly published: boolean }>("publish-l
   RETURNING n.session_lock IS NOT NULL AS published`;
 
 /**
- * Like `publishLock`, in one write together with COMMIT: if the instance is dead, or the lock is not visible to other
- * sessions, the transaction ends. $4: the transaction's marker.
+ * Like `publishLock`, in one write together with COMMIT: if the instance is dead or expired, or the lock is not visible
+ * to other sessions, the transaction ends. $4: the transaction's marker.
  */
 export const publishKnownLock = counted("publish-known-lock", "living instances with this lock", "1")`
   UPDATE fencepost.node_instance AS n

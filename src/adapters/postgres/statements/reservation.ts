@@ -56,8 +56,8 @@ export const readReservation = statement<ReservationRow>("read-reservation")`
 const REPAIR = `${LANE}, tx_id uuid` as const;
 
 /**
- * Records that nonces of expired reservations were filled (repairs). The records of the last hour are counted; those
- * older than two hours are deleted as well.
+ * Records the placeholders that a lane put at nonces of expired reservations by itself (repairs). Those of the current
+ * whole hour (UTC) are counted against the lane's limit; those older than two hours are deleted here.
  */
 export const insertRepairs = taking(REPAIR)("insert-repairs")`
   WITH forgotten AS (

@@ -60,8 +60,8 @@ export const openKnown = statement<Opened>("open-known")`
   ) AS seen`;
 
 /**
- * Sets the limits for the second half of a transaction: the remaining time for statements, and a short wait for the
- * lock of the feed's counter.
+ * Sets the time limits of the statements that follow in this transaction. $1: for each statement; $2: for each wait for
+ * a lock, short if the feed's counter is locked next.
  */
 export const limitWaits = statement("limit-waits")`
   SELECT set_config('statement_timeout', $1, true), set_config('lock_timeout', $2, true)`;

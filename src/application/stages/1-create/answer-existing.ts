@@ -60,7 +60,10 @@ export async function answerExisting<I extends Item>(
   });
 }
 
-/** The answer to a create whose request id belongs to the existing transaction `owner`. */
+/**
+ * The answer to a create whose request id belongs to `owner`: an existing transaction, or one that retention has
+ * already deleted.
+ */
 export function answerOwned(owner: ExistingTransaction | Spent, asked: Intent): Result {
   if (isSpent(owner)) return spentRequestId(asked.requestId);
   return answerWith(owner, asked, owner.fingerprint === asked.fingerprint);
@@ -82,8 +85,8 @@ function reusedRequestId({ txId, requestId }: Pick<ExistingTransaction, "txId" |
 
 /**
  * Answers creates that were refused because they name a nonce other than the next one. If a transaction with the same
- * payload already has that nonce, the create is a repeat of it. Stage 2 decided the refusal under the lane's lock, and
- * later nothing changes which transaction has a nonce.
+ * payload already has that nonce, the create is a repeat of it. Stage 2 decided the refusal under the lane's lock, so a
+ * transaction that has the nonce is already stored.
  */
 export async function answerHeldNonces(
   { store }: { readonly store: Pick<QueryStore, "transactionAt"> },
@@ -112,19 +115,22 @@ interface Round {
 }
 
 /**
- * Minimum interval between two shared queries: each costs the database a transaction, whether it is for one create or a
- * hundred.
+ * Interval between shared queries under steady load: each costs the database a transaction, whether it is for one
+ * create or a hundred.
  */
 const ROUND_EVERY_MS = 10;
 const ROUNDS_IN_RESERVE = 4;
 /**
- * Number of ids per second above which look-ups are collected into shared queries. Below it, the database has capacity
- * for separate ones.
+ * Number of ids per second from which shared queries wait for the whole interval. At a clearly lower rate they start
+ * almost at once: the database has capacity for more queries then.
  */
 const IDS_TO_GATHER = 850;
 /** Maximum number of simultaneous rounds: more than one, so that a round that hangs does not delay the next. */
 const ROUNDS_AT_ONCE = 2;
-/** Maximum number of ids in one round: an unbounded round, after a pause of the process, would never finish. */
+/**
+ * Maximum number of ids in one round: without it, the ids that gather during a pause could make one query too large to
+ * finish.
+ */
 const ENOUGH = 1_000;
 const NOTHING: Found = new Map();
 

@@ -40,7 +40,10 @@ export type Inlet = "caller" | { readonly repeat: boolean };
 export interface CreateItem extends Item, Entering {
   readonly asked: AskedCreate;
   intent: Intent;
-  /** The pool that the request names; null if the caller named the signer. */
+  /**
+   * The pool that the request names; null if the caller named the signer, or if the node that forwarded the create has
+   * already chosen one.
+   */
   readonly pool: PoolRequest | null;
 }
 

@@ -45,8 +45,8 @@ export function asksChain({ payload }: Intent, { behindPending }: Pick<Standing,
 }
 
 /**
- * True if the caller set gas and fees, so that nothing is needed from the chain unless the transaction is the lowest
- * open one of its lane.
+ * True if the caller set gas and fees, so that nothing is needed from the chain as long as an unmined transaction of
+ * the lane precedes this one.
  */
 export function isComplete({ payload }: Intent): boolean {
   return payload.gas !== undefined && isFullyPriced(payload);
@@ -176,7 +176,10 @@ interface Priced {
   readonly shown: Shown;
 }
 
-/** Uses the lowest of the reported base fees, so that one endpoint's false value refuses no caller. */
+/**
+ * Uses the lower of the newest block's base fee and the last one that two endpoints agreed on, so that one endpoint's
+ * false value refuses no caller.
+ */
 function shownTo({ follower: { head }, leastBaseFee, gasLimits }: ChainContext): Shown {
   return { number: head?.number ?? null, baseFeePerGas: leastBaseFee, mostGas: gasLimits.most };
 }
@@ -204,8 +207,8 @@ function notDeployedYet({ to }: Call) {
 
 /**
  * The price at which the transaction will be signed. If the market is above the fee ceiling, the transaction waits for
- * the market to fall. But if the cost ceiling divided by the gas is below the base fee, the transaction can never be
- * paid and is refused now, before it costs anything.
+ * the market to fall. But if it has so much gas that a cost ceiling leaves less per unit than the base fee, it cannot
+ * be paid for and is refused now, before it costs anything.
  */
 function priced(context: ChainContext, payload: Payload, gas: bigint, { market, shown }: Priced) {
   const { ceilings } = context;

@@ -54,8 +54,8 @@ export async function allocate(
   lane: OwnedLane,
   items: readonly NewTransaction[],
 ): Promise<readonly AllocateResult[]> {
-  // The lane allocates no nonce, because the database may have lost commits and the lane was not compared with the
-  // chain yet. Existing requests can still be found in the database.
+  // While the database may have lost allocations of this lane (`heldByHistory`), the lane allocates no nonce. Existing
+  // requests can still be found in the database.
   const floor = lane.heldByHistory ? null : await lane.term.during(nonceFloor(ports, context, lane), "allocate");
   const fill = lane.freeNonces();
   const filling = fill.length === 0 ? {} : { fill };
@@ -316,10 +316,11 @@ function notProved() {
 }
 
 /**
- * For keys that other systems use, too. Skips nonces of pending transactions above our next nonce, but only once every
- * such transaction was found in the pool and none is ours. One that cannot be found is reported and not skipped. Pools
- * differ, and an endpoint that invents transactions would cause a permanent nonce gap: so at most as many are skipped
- * as more than half of the endpoints count. Skipping too few costs at most a nonce that the other program uses first.
+ * For keys that other systems use, too. Skips nonces of pending transactions from our next nonce on, up to the first
+ * that is not found in the pool or is ours. Pending transactions above our next nonce are reported even if they are not
+ * skipped. Pools differ, and an endpoint that invents transactions would cause a permanent nonce gap: so at most as
+ * many are skipped as more than half of the endpoints count. Skipping too few costs at most a nonce that the other
+ * program uses first.
  */
 async function provePending(work: Proof, mined: number) {
   const { context, lane } = work;

@@ -38,11 +38,11 @@ const PAGE = 512;
  */
 export async function sign(ports: LanePorts, context: ChainContext, lane: OwnedLane): Promise<void> {
   while (!lane.held && !lane.amending && signerAwaited(lane.pace, ports.clock.monotonicMs()) === null) {
-    // After a takeover, or after a transaction is released from a hold, first end the transactions that are past their
-    // `validUntil`, so that they are not signed and sent late.
+    // If transactions past their `validUntil` may be waiting, for example after a takeover, end them first, so that
+    // they are not signed and sent late.
     if (isExpiryLookOwed(lane.pace)) return lane.activities?.expiring.kick();
     if (lane.backlog.missingFrom() !== null) await refill(ports, lane);
-    // If a nonce is free, first move the transactions above it down, so that nothing is signed above the gap.
+    // If a nonce is free, the transactions above it get their chance to move down before any of them is signed.
     if (!lane.nonces.isWhole) await shiftDown(ports, lane);
     const window = lane.openWindow(context.settings.inFlightWindow, ports.clock.monotonicMs());
     const batch = lane.toSign(window, AT_ONCE);
@@ -81,8 +81,8 @@ async function signBatch(
   if (made === null) return true;
   if (made.length === 0) return false;
   await ports.failpoint("sign.signed");
-  // Leave out transactions that expired or were put on hold while they were being priced and signed: their signed bytes
-  // are never sent.
+  // Keep only the transactions before the first that expired, was put on hold or changed its nonce while they were
+  // being priced and signed. The bytes signed for that one and for those after it are never sent.
   const batch = lane.backlog.stillWaiting(wanted.slice(0, made.length));
   if (batch.length === 0) return true;
   const how = { now: ports.clock.now(), privately: context.chain.privateEndpoints.length > 0 };

@@ -198,8 +198,9 @@ async function sendThroughNode(work: LaneWork, tx: Tracked) {
     context.chain.sendUnsigned(signer, unsigned, permission(lane, tx, mayLeave), { privately }),
   );
   await ports.failpoint("broadcast.sent");
-  // Nothing was sent to the node, but the claim (the stored right to send) remains. This owner can still send under it;
-  // the next owner must first look for the transaction, because it cannot know that nothing was sent.
+  // If the send was not started, nothing reached the node, but the claim (the stored right to send) remains. This owner
+  // can still send under it; the next owner must first look for the transaction, because it cannot know that nothing
+  // was sent.
   if (isStarted(result)) await conclude(work, tx, result);
 }
 

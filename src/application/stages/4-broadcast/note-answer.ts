@@ -89,8 +89,8 @@ export function toSend({ attempts, pace }: Tracked): Attempt | undefined {
 }
 
 /**
- * Called if the signer cannot pay the new attempt's higher price: the attempt that a node accepted before is resent
- * instead.
+ * Called if a node refused the attempt for lack of funds or as invalid: if a node accepted an earlier attempt, for
+ * example at a lower price, that one is sent from now on.
  */
 function fallBack(tx: Tracked) {
   const known = sendableAttempts(tx.attempts).find(({ ordinal }) => ordinal === tx.acceptedOrdinal);

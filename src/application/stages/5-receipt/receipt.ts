@@ -229,8 +229,8 @@ async function lookInto(work: LaneWork) {
 }
 
 /**
- * True if the mined count must be read: the lane's lowest open transaction is not mined, and another program may have
- * used its nonce unnoticed. The interval is that of stale receipts.
+ * True if the mined count must be read: the lane's lowest unmined nonce has stayed the same for the interval of stale
+ * receipts, so another program may have used it unnoticed.
  */
 function countIsDue(context: ChainContext, lane: OwnedLane, nowMs: number) {
   const nonce = lane.headOfLine();

@@ -41,7 +41,7 @@ export interface FinalityPass {
   readonly watchEnds: number;
 }
 
-/** Opens a pass: requests everything that these lanes might decide, once per block. */
+/** Opens a pass: asks the endpoints about everything that these lanes might decide, once per block. */
 export async function openPass(context: ChainContext, lanes: readonly OwnedLane[]): Promise<FinalityPass> {
   const { settings, follower } = context;
   const head = follower.window.tip?.number ?? -1;
@@ -189,7 +189,7 @@ function differs(canonical: Hash | undefined, stored: Hash | undefined) {
   return canonical !== undefined && canonical !== stored;
 }
 
-/** Withdraws receipts. `because`: the evidence that their block left the chain. */
+/** Withdraws receipts. `because`: the block left the chain, or it does not contain the transaction. */
 async function withdraw(
   ports: LanePorts,
   lane: OwnedLane,
