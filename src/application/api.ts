@@ -130,8 +130,8 @@ export interface TransactionView extends TransactionRecord {
 
 export interface ChainLook extends Pick<ShownOutcome, "logs" | "more" | "revert"> {
   /**
-   * "unmined": the transaction has no receipt. "differs": the chain has its receipt in another block than the stored
-   * one. "silent": no endpoint answered.
+   * "unmined": no receipt is stored. "unknown": the endpoint has no receipt of the transaction. "differs": its receipt
+   * is in another block than the stored one. "silent": no endpoint answered.
    */
   readonly kind: "shown" | "unmined" | "unknown" | "differs" | "silent";
   readonly askedAt: Date;

@@ -56,7 +56,7 @@ const RULES: { readonly [Name in keyof FencepostApi]: Rule<Name> } = {
   // 5. Named: a call that names a lane or a chain is refused if the lane or chain is outside the key's limits.
   ...{ nonceRuler: namedLane, askChain: namedChain("readsPerSecond"), passSigned: namedChain(null) },
 
-  // 6. Owned: only the owner of a transaction or reservation may act on it; other keys need `operate`.
+  // 6. Owned: owners may cancel, or use a reservation; all else needs `operate`, approvals `approve`.
   ...{ act: decided, submitReserved: ownReservation, markUsed: ownReservation, releaseNonce: ownReservation },
 
   // 7. Unlimited: only a key without limits may grant or change rights, so that no key extends its own.
@@ -220,8 +220,8 @@ function listedLeases(call: Call<"leases">, { principal }: Key): Call<"leases"> 
 }
 
 /**
- * A key that is limited to signers sees the policies of those signers and its own policies only: the limits of other
- * signers would reveal their business.
+ * A key that is limited to signers sees no policies of other signers or of other keys, because they would reveal their
+ * business.
  */
 function ownPolicies(call: Call<"policies">, { principal, limited }: Key) {
   return async () => {
@@ -318,7 +318,7 @@ function unlimited(does: string) {
     };
 }
 
-/** Kills one signer on all its chains, or all signers. The response lists only kills that concern the key's signers. */
+/** Begins or ends a kill of one signer or of all. The response lists only kills that concern the key's signers. */
 function stopping(call: Call<"kill">, { principal, limited }: Key): Call<"kill"> {
   return async (received) => {
     if (principal.chains !== null) throw forbidden("chains", "a kill covers all chains, but this API key does not");

@@ -42,7 +42,10 @@ export interface ChainSettings extends CeilingSettings {
   readonly nonceStateTimeoutMs: number;
   readonly staleReceiptTimeoutMs: number;
   readonly receiptWorkers: number;
-  /** True if a receipt is looked up as soon as a transaction is sent. For chains whose blocks this node may miss. */
+  /**
+   * True if a receipt is looked up as soon as a transaction is signed and tracked. For chains whose blocks this node
+   * may miss.
+   */
   readonly fetchReceiptUponEntry: boolean;
   /** True to send every transaction to all endpoints that are up, not only to the first. */
   readonly broadcastToAll: boolean;
@@ -56,7 +59,10 @@ export interface ChainSettings extends CeilingSettings {
    * if only an operator can disclose it.
    */
   readonly publicAfterMs: number | null;
-  /** Repricing strategy; null to resend transactions unchanged and never sign them at another price. */
+  /**
+   * Repricing strategy; null to resend transactions unchanged and never sign them at another price automatically. An
+   * operator still can.
+   */
   readonly repricing: RepricingStrategy | null;
   /**
    * Maximum number of payloads that the lane's loop signs for one transaction; 0 for no limit. At the limit no further
@@ -83,19 +89,22 @@ export interface ChainSettings extends CeilingSettings {
   readonly grayZoneTimeoutMs: number;
   /**
    * How often to look for a payload that is not found on the chain, or for the transaction that used one of our nonces.
-   * Null: look only once, when the problem is noticed.
+   * Null: again only after `grayZoneTimeoutMs` for the payload, and after `staleReceiptTimeoutMs` for the nonce.
    */
   readonly grayZoneIntervalMs: number | null;
   /** How many blocks are read one by one if a pruned node cannot return an older count. */
   readonly grayZoneLookback: number;
   readonly alertLowBalanceWei: bigint | null;
   /**
-   * Number of a lane's transactions that are not final, and age of the oldest one, at which an alert is raised and the
-   * hook is called.
+   * Number of a lane's transactions that are not mined, and age of the oldest of them. Above either, an alert is raised
+   * and the hook is called.
    */
   readonly alertPendingDepth: number;
   readonly alertOldestAgeMs: number;
-  /** Age at which a lane's lowest open transaction, for which all others wait, raises an alert. */
+  /**
+   * How long a transaction may be the lowest open one of its lane, for which all others wait, before an alert is
+   * raised.
+   */
   readonly alertHeadAgeMs: number;
   readonly alertReserved: number;
   /**

@@ -1,6 +1,6 @@
 /**
- * Alerts about lasting conditions: raised once while the condition lasts, renewed when their numbers change, and
- * resolved once when it is over.
+ * Alerts about lasting conditions: raised once while the condition lasts, and resolved once when it is over. Those that
+ * only an event ends are renewed with new numbers whenever the condition is found again.
  */
 
 import { type LaneKey, laneKey } from "../domain/lane.ts";

@@ -56,8 +56,8 @@ export interface ErrorExtras {
   readonly revert?: RevertExtra;
   readonly dependsOnPending?: boolean;
   /**
-   * Base fee in wei. For FEE_TOO_LOW: the newest block's. For UNAVAILABLE: the one that a single endpoint reports and
-   * no block confirms yet.
+   * Base fee in wei. For FEE_TOO_LOW: the newest block's, or the last one that two endpoints agreed on if that is
+   * lower. For UNAVAILABLE: the one that a single endpoint reports and no block confirms yet.
    */
   readonly baseFeePerGas?: string;
   readonly retryAfterSeconds?: number;
@@ -147,8 +147,8 @@ export function queueFull(): FencepostError {
 }
 
 /**
- * Converts a database failure: the database did not answer in time, or reported a missing resource. The two have
- * different messages, because if there is no answer, this process itself may have stalled.
+ * Error for a database that did not answer in time, or reported that it lacks a resource. The two have different
+ * messages, because if there is no answer, this process itself may have stalled.
  */
 export class DatabaseSilent extends FencepostError {
   private readonly consequence: string;

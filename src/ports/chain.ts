@@ -105,7 +105,7 @@ export type ReceiptVerdict =
   | { readonly kind: "absent"; readonly detail: string }
   /** Only one endpoint is up, and block hashes of this chain cannot be recomputed, so its receipt is not verified. */
   | { readonly kind: "unproven" }
-  /** At least one reachable endpoint does not have the block yet, or the blocks above it, or the block's receipts. */
+  /** Too few of the endpoints that are up have the block, the blocks required above it, and the block's receipts. */
   | { readonly kind: "behind"; readonly detail: string }
   /** Two endpoints show another block at that height: there was a reorg that this node has not noticed yet. */
   | { readonly kind: "moved" }
@@ -172,8 +172,9 @@ export interface Chain {
 
   /**
    * The newest block, or the block with a tag such as `finalized`, with its transaction hashes; null if no endpoint
-   * shows the tag. For the newest block, the report of one endpoint is enough. For a tagged block, at least two
-   * endpoints must have reached it, among those that are up and have ever shown the tag.
+   * shows the tag. For the newest block, the report of one endpoint is enough. For a tagged block, two endpoints must
+   * have reached it, among those that are up and have ever shown the tag; if there is only one such endpoint, its
+   * report is enough.
    */
   head(tag: BlockTag): Promise<Block | null>;
   /** Highest block, up to `upTo`, that two endpoints have reached. If only one endpoint is up, its report is enough. */
@@ -233,16 +234,17 @@ export interface Chain {
   balance(address: Address): Promise<bigint>;
 
   /**
-   * Chain id and genesis hash, requested anew each time. Endpoints that are not used because they served another chain
-   * are requested too. `genesisHash`: the known genesis hash, which an endpoint must have to be used again.
+   * Chain id and genesis hash, requested anew each time. If no endpoint of this chain is usable, any other endpoint is
+   * requested, even one that serves another chain. `genesisHash`: the known genesis hash, which an endpoint must have
+   * to be used again.
    */
   identity(genesisHash: Hash | null): Promise<ChainIdentity>;
   /** Chain id and genesis hash from every endpoint that is up; empty if none serves this chain. */
   identityEverywhere(): Promise<readonly EndpointAnswer<ChainIdentity>[]>;
 
   /**
-   * Current fees of the chain. With two endpoints up, prices come from both; the second gets only one request, without
-   * a retry.
+   * Current fees of the chain. With two endpoints up, prices come from both. If one of them does not respond soon, fees
+   * on which both agreed recently are returned, otherwise those of the other endpoint.
    */
   feeMarket(): Promise<FeeMarket>;
   /** Registers a listener for hints that there is a new block. A hint may be false. Absent: there are no hints. */
@@ -259,8 +261,8 @@ export interface Chain {
 
   /**
    * Sends in the order given, as JSON-RPC batches. Never throws because a node refuses or does not respond: without a
-   * response, the result is `unknown`. One result per input. `everywhere`: sends to every endpoint that is up, not only
-   * until the first one responds.
+   * response, the result is `unknown`. One result per input. `everywhere`: sends to every endpoint that is up.
+   * Otherwise the next endpoint is tried only if one does not respond or rejects the transaction for good.
    */
   submit(sends: readonly Send[], options?: SubmitOptions): Promise<readonly (SubmitResult | NotStarted)[]>;
   /**
@@ -274,11 +276,15 @@ export interface Chain {
     options?: Pick<SubmitOptions, "privately">,
   ): Promise<NodeSubmission | NotStarted>;
   /**
-   * Forwards a caller's JSON-RPC request to one endpoint. Another endpoint is tried only if there is no response, not
-   * after an error. It uses separate connections, so that a slow response does not delay the node.
+   * Forwards a caller's JSON-RPC request to one endpoint. Another endpoint is tried only if there is no usable
+   * response, not after an error or a timeout. It uses separate connections, so that a slow response does not delay the
+   * node.
    */
   passOn(method: string, params: unknown): Promise<PassedAnswer>;
-  /** Forwards signed bytes of another program to one endpoint. Nothing is stored. A kill applies to them as well. */
+  /**
+   * Forwards signed bytes of another program like `passOn`, but only to private endpoints if there are any. Nothing is
+   * stored. A kill applies to them as well.
+   */
   passSigned(raw: Hex, mayLeave: MayLeave): Promise<PassedAnswer | NotStarted>;
   /**
    * Logs and revert reason of a transaction from one endpoint, for display. Null if the endpoint has no receipt of it.

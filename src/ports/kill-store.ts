@@ -15,8 +15,8 @@ export interface KillStore {
   /** Stores kills; one that is already stored is not stored again. A kill that was ended meanwhile stays ended. */
   keepKills(kills: readonly Kill[]): Promise<void>;
   /**
-   * Ends every kill of the signer, or the kills of all signers (null). Also ends the kills in `unkept`, which may not
-   * have been stored yet.
+   * Ends every kill of the signer; with null, the kills that apply to all signers, but no kill of a single signer. Also
+   * ends the kills in `unkept`, which may not have been stored yet.
    */
   endKills(end: Omit<Kill, "killId">, unkept: readonly Kill[]): Promise<void>;
   /** All kills in force, oldest first, and also those with ids in `killIds`, in force or ended. */

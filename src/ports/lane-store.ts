@@ -214,11 +214,17 @@ type SpentOfPool = Spent & AskedOfPool;
 export interface LaneQueue {
   readonly lane: Lane;
   readonly suspended: boolean;
-  /** Number of nonces that are allocated and not mined. */
+  /**
+   * Number of nonces that are allocated and not mined. For a lane with more than a few hundred open transactions, mined
+   * ones that are not final are counted too.
+   */
   readonly ahead: number;
-  /** Age of the lowest nonce that is not mined, by the database's clock; 0 if there is none. */
+  /**
+   * Age of the oldest transaction that is not mined, among the lane's highest nonces, by the database's clock; 0 if
+   * there is none.
+   */
   readonly headAgeMs: number;
-  /** True if the transaction at the lowest nonce that is not mined is STUCK. */
+  /** True if a transaction of the lane is STUCK. */
   readonly isStuck: boolean;
 }
 
@@ -240,8 +246,8 @@ export interface LaneStore {
   /** Signed bytes of attempts, in the order requested. */
   loadRawTransactions(keys: readonly { readonly txId: string; readonly ordinal: number }[]): Promise<readonly Hex[]>;
   /**
-   * Payloads of transactions whose attempts were signed by the RPC node, so that no signed bytes are stored; in the
-   * order requested.
+   * Payloads of transactions, in the order requested: the caller's, or its replacement that was stored before signing.
+   * Used where no signed bytes are stored, because the RPC node signs, or the bytes are not enough.
    */
   loadPayloads(txIds: readonly string[]): Promise<readonly StoredPayload[]>;
   /** Settled transactions of a lane that are watched for reorgs and were mined in one of these blocks. */
@@ -249,8 +255,8 @@ export interface LaneStore {
   /** Transactions on the lane that this API key created and that are not final. */
   openOf(lane: Lane, owner: string): Promise<readonly OpenTransaction[]>;
   /**
-   * One above the highest nonce of the lane whose transaction is settled and no longer watched for reorgs; 0 if there
-   * is none.
+   * One above the highest nonce of the lane whose transaction is settled and no longer watched for reorgs, or was
+   * deleted by retention; 0 if there is none.
    */
   settledBelow(lane: Lane): Promise<number>;
   /**
@@ -264,8 +270,8 @@ export interface LaneStore {
   queues(lanes: readonly Lane[]): Promise<readonly LaneQueue[]>;
   /**
    * Visible intake rows of these lanes that are not consumed, in call order. Rows on hold are left out. Rows that wait
-   * for approval are left out until they are approved or their deadline has passed. For `resting` lanes, only rows
-   * whose `validUntil` has passed are read.
+   * for approval are left out until they are approved, or the approval's time or their `validUntil` has passed.
+   * `resting`: ids of intake rows that are left out unless their `validUntil` has passed.
    */
   loadIntake(lanes: readonly Lane[], limit: number, resting?: readonly number[]): Promise<readonly IntakeRow[]>;
 }

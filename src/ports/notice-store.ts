@@ -16,9 +16,9 @@ export interface Acknowledged {
 }
 
 /**
- * Notices: single events that a person has to review (domain/notices.ts). They are written elsewhere: use of a key by
- * another program by the commit that found it, a vanished node by `declareDead`, its return by `registerInstance`. This
- * port reads and acknowledges notices.
+ * Notices: single events that a person has to review (domain/cluster/notices.ts). They are written elsewhere: use of a
+ * key by another program by the commit that found it, a vanished node by `declareDead`, its return by
+ * `registerInstance`. This port reads and acknowledges notices.
  */
 export interface NoticeStore {
   /** Notices, newest first. */
@@ -29,6 +29,9 @@ export interface NoticeStore {
    * changes.
    */
   markAcknowledged(asked: Acknowledgement): Promise<Acknowledged | null>;
-  /** Deletes notices that were acknowledged, or whose event was over, longer than `ageMs` ago; returns their number. */
+  /**
+   * Deletes notices that were acknowledged or whose event ended; if both, the later time counts. It must be more than
+   * `ageMs` ago. Returns the number deleted.
+   */
   forgetNotices(ageMs: number, most: number): Promise<number>;
 }

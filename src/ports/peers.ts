@@ -63,7 +63,7 @@ export interface Sending {
 export interface Peers {
   /**
    * Called when this process registers as `instanceId` with `url`. Returns the public key that the instance publishes,
-   * so that other nodes can verify its requests.
+   * with its proof, so that other nodes can verify its requests.
    */
   introduce(instanceId: string, url: string): InstanceKey;
   /**

@@ -154,8 +154,8 @@ export interface QueryStore {
   /** The transaction, final or not, that has this nonce in the lane. */
   transactionAt(lane: Lane, nonce: number): Promise<TransactionRecord | null>;
   /**
-   * The hash of each transaction's first attempt, or null if it is not signed. Ids without a transaction row are left
-   * out.
+   * The hash of each transaction's first attempt, or null if it is not signed. An alias gets the hash of the
+   * transaction that it stands for. Ids without a transaction row are left out.
    */
   firstHashes(txIds: readonly string[]): Promise<readonly FirstHash[]>;
   transactions(filter: ListFilter): Promise<readonly TransactionRecord[]>;

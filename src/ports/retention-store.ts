@@ -8,26 +8,26 @@ export interface FeedShortened {
 }
 
 /**
- * Deletion of old rows (domain/retention.ts), in batches that take milliseconds. Every method throws like
+ * Deletion of old rows (domain/cluster/retention.ts), in batches that take milliseconds. Every method throws like
  * `LaneStore.commit`; after an unknown outcome it may be called again.
  */
 export interface RetentionStore {
   /**
-   * Deletes completions older than `ageMs`, lowest number first. A caller who later reads the feed from a deleted
-   * number gets `FEED_TRUNCATED`.
+   * Deletes completions older than `ageMs`, lowest number first. A caller who later reads the feed from a position
+   * before the last deleted number gets `FEED_TRUNCATED`.
    */
   shortenFeed(ageMs: number, most: number): Promise<FeedShortened>;
   /** Filters the given lanes: returns those that have transactions to delete. The read locks nothing. */
   lanesWithOld(lanes: readonly Lane[], ageMs: number): Promise<readonly Lane[]>;
   /**
-   * Lanes without an owner whose signer no live instance can sign for. Lanes whose rows may have been lost are left
-   * out. The read locks nothing.
+   * Lanes without a live owner whose signer no live instance registered. Lanes that are suspended because commits may
+   * have been lost are left out. The read locks nothing.
    */
   abandonedLanes(): Promise<readonly Lane[]>;
   /**
-   * Deletes transactions that have been final, and not watched for reorgs, for at least `ageMs`. Only lanes that the
-   * caller still owns are affected. Hashes of the request ids stay. Returns the number deleted; unless it is 0, there
-   * may be more.
+   * Deletes transactions that became final at least `ageMs` ago, before the oldest completion in the feed, and are no
+   * longer watched for reorgs. Only lanes that the caller still owns are affected. Hashes of the request ids stay.
+   * Returns the number deleted; unless it is 0, there may be more.
    */
   removeOld(fences: readonly Fence[], ageMs: number, most: number): Promise<number>;
   /** Deletes the hashes of request ids whose transactions were deleted longer ago than the given age. */

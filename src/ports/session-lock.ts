@@ -27,8 +27,8 @@ export interface SessionLock {
   /** The session lock that is held now; null if there is none. */
   readonly held: LockSession | null;
   /**
-   * Registers the only listener. It is called at once with the lock that is held, then at each change: with the next
-   * lock, or with null when a lock is lost.
+   * Registers the only listener. If a lock is held, it is called at once with that lock; then at each change: with the
+   * next lock, or with null when a lock is lost.
    */
   onChange(listener: (held: LockSession | null) => void): void;
   /**

@@ -24,7 +24,10 @@ export interface Troubles {
   readonly more: number;
 }
 
-/** Numbers of transactions by state, computed from counts that are stored in the lane rows. */
+/**
+ * Numbers of transactions by state, from counts that are stored in the lane rows; CREATED is counted in the intake
+ * table.
+ */
 export interface Totals {
   readonly at: Date;
   readonly lanes: number;
@@ -73,11 +76,14 @@ export interface SearchHits {
   readonly lanes: readonly Lane[];
 }
 
-/** Nonces of a lane, read in one snapshot. A nonce that is in none of the lists was never used by Fencepost. */
+/**
+ * Nonces of a lane, read in one snapshot. A nonce that is in none of the lists was used by another program or not at
+ * all; below `departedBelow`, its transaction may have been deleted by retention.
+ */
 export interface LaneNonces extends NonceHolders {
   /** The lane's next nonce; null if the lane is unknown or unused. */
   readonly cursor: number | null;
-  /** Lowest nonce whose transaction has no outcome; null if there is none. */
+  /** Lowest nonce that has a transaction without an outcome, a gap or an open reservation; null if there is none. */
   readonly firstOpen: number | null;
 }
 

@@ -74,8 +74,8 @@ export function unlessAway<T, E>(signing: Promise<T>, otherwise: E): Promise<T |
 }
 
 /**
- * Error of a signer that checks payloads by a policy or a limit: it refuses this payload for good. Temporary failures
- * are other errors.
+ * Error of a signer that checks payloads by a policy or a limit: it refuses this payload for good, unless `undeclared`
+ * is true. Temporary failures are other errors.
  */
 export class SigningRefused extends Error {
   override readonly name = "SigningRefused";

@@ -32,12 +32,12 @@ interface Events {
    */
   "chain.adopted": OfChain;
   "lease.acquire": OfLane & { result: Acquisition["result"]; token: number | null };
-  /** Several lanes were acquired at once: new ones, and ones taken over from another instance. */
+  /** Several lanes were acquired at once: new ones (`acquired`), and ones that had an owner before (`takenOver`). */
   "lanes.taken": { acquired: number; takenOver: number };
   "lease.released": OfTerm;
   /**
-   * A write of a node that no longer owns the lane was refused by the database, or stopped by the node before it was
-   * sent.
+   * A write after the end of the node's ownership of the lane: refused by the database, or not sent, because the node's
+   * own deadline had passed or it already knew of the end.
    */
   "lease.fenced": OfTerm & { write: string; stoppedBy: "database" | "deadline" };
   "lane.resumed": OfTerm & { tracking: number; allocated: number };
@@ -55,8 +55,8 @@ interface Events {
   "writer.failed": { items: number; reason: string };
   "create.answered": { result: CreateResultLabel; durationMs: number };
   /**
-   * A create was forwarded. "hit": the first node tried was the owner. "miss": another node had to be tried. "failed":
-   * no owner was found in time.
+   * Creates, or another request for a lane's owner, were forwarded. "hit": the first node tried was the owner. "miss":
+   * another node had to be tried. "failed": no owner was found in time.
    */
   forward: OfLane & { result: "hit" | "miss" | "failed"; stops: number };
   /** A request from another node was refused, or one to another node was not sent. */
@@ -98,7 +98,7 @@ interface Events {
   "lane.reconciled": OfLane & { result: ReconcileResult };
   "gray.zone": OfTransaction & { result: GrayZoneResult };
   "signer.balance": OfLane & { balance: bigint };
-  /** The first nonce of a new lane was set to the chain's transaction count of its signer. */
+  /** The first nonce of a new lane is taken from the chain's transaction count of its signer. */
   "nonce.firstCount": OfLane & { chainCount: number };
   "nonce.drift": OfLane & { cursor: number; chainCount: number; proved: boolean };
   /** A request to an endpoint. `calls`: number of JSON-RPC calls in it. */
@@ -166,14 +166,19 @@ export type StuckResultLabel = "applied" | "repeated" | "movedOn" | "refused" | 
  */
 export type ReconcileResult = "agreed" | "aligned" | "drift" | "distrusted" | "unavailable";
 
-/** Result of a search for a transaction that an RPC node signed and whose hash is unknown. */
+/**
+ * Step of the search for a transaction that an RPC node may have signed and whose hash is unknown. "entered": the
+ * search begins. "adopted": our transaction was found. "foreign": another transaction was mined with its nonce.
+ * "sentAnew": nothing was found in time, and it is sent again.
+ */
 export type GrayZoneResult = "entered" | "adopted" | "foreign" | "sentAnew";
 
 /**
- * Reason why a request of another node was refused. "unreadable": not signed in our format. "receiver": meant for
- * another process. "sender": the sending instance is dead, unknown or without a key. "secret": the shared secret does
- * not prove the sender's key. "signature": not made by that key. "stale": received too late. "replayed": received
- * before. "body": not the body that was signed. "url": the URL does not match the configured pattern.
+ * Reason why a request of another node was refused, or a request to another node was not sent ("secret" and "url"
+ * only). "unreadable": not signed in our format. "receiver": meant for another process. "sender": the sending instance
+ * is dead, unknown or without a key. "secret": the shared secret does not prove the other node's key. "signature": not
+ * made by that key. "stale": received too late. "replayed": received before. "body": not the body that was signed.
+ * "url": the other node's URL does not match the configured pattern.
  */
 export type PeerRefusal =
   | "unreadable"

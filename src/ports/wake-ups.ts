@@ -1,6 +1,6 @@
 /**
- * Kinds of hints: lanes without an owner, new rows in the intake table or the completion feed, enqueued requests that
- * have a result.
+ * Kinds of hints: lanes without an owner, new rows in the intake table or the completion feed, requests or intake rows
+ * that a lane's owner has handled.
  */
 export const WAKE_UPS = ["lanes", "intake", "completions", "taken"] as const;
 export type WakeUp = (typeof WAKE_UPS)[number];

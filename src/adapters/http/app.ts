@@ -93,8 +93,8 @@ function unreadable(code: string | undefined) {
 }
 
 /**
- * Refuses URLs with invalid percent-escapes. The parser leaves them unchanged, so `%ff` would be used as the text
- * "%ff".
+ * Refuses invalid percent-escapes in the query string. The parser leaves them unchanged, so `%ff` would be used as the
+ * text "%ff".
  */
 function refuseBadEncoding(app: FastifyInstance) {
   app.addHook("onRequest", ({ url }, _, done) => {
@@ -216,8 +216,8 @@ function addHooks(app: FastifyInstance, options: HttpServerOptions, { longPolls,
 }
 
 /**
- * Creates two admission queues: one for creates, one for all other requests. Creates also wait until this node may act
- * on them (it needs a valid lease); other requests only wait their turn.
+ * Creates two admission queues: one for routes of creates, one for all other requests (JSON-RPC included). Creates are
+ * also held back while this node has no valid lease and no other node is live; other requests only wait their turn.
  */
 function admissionQueues(options: AdmissionOptions) {
   const others = { ...options, admittance: () => OPEN, onWaiting: () => undefined };

@@ -127,8 +127,8 @@ async function inspect(connections: Connections): Promise<{ readonly server: Ser
 const MOST_LISTED = 20;
 
 /**
- * Refuses to start if a transaction has attempts at two nonces: a payload could be sent, or an outcome decided, at the
- * wrong nonce.
+ * Refuses to start if an open transaction may have attempts at two nonces: a payload could be sent, or an outcome
+ * decided, at the wrong nonce.
  */
 async function refuseRequeued(connections: Connections) {
   const rows = await ask(connections, findRequeued());

@@ -39,11 +39,11 @@ export class ChainContext {
   readonly chain;
   readonly counts;
   /**
-   * Last known balances from the background loops, for lists of many signers, which do not call the chain. For display
-   * only; no decision uses them.
+   * Last known balances, possibly old: for lists and warnings, which do not call the chain, and for the choice of a
+   * pool's signer.
    */
   readonly knownBalances = new Map<Address, bigint>();
-  /** Last known fee market from the background loops. For display only; no decision uses it. */
+  /** Last known fee market, for display and for `leastBaseFee`. */
   knownMarket: FeeMarket | null = null;
   readonly knownCode = new KnownCode();
   readonly settings;
@@ -126,8 +126,8 @@ export class ChainContext {
   }
 
   /**
-   * True if the endpoints answer but no new block appears although transactions of `lanes` wait for one. Transactions
-   * that are unsent or put on hold do not count: they wait for something else, and a chain that mines on demand makes
+   * True if the endpoints answer but no new block appears for unusually long; on a chain with irregular blocks, only if
+   * transactions of `lanes` wait for one. Unsent or held transactions do not count: a chain that mines on demand makes
    * no block for them.
    */
   isStalled(lanes: readonly OwnedLane[]): boolean {
@@ -273,8 +273,8 @@ export function askedFor(chains: ReadonlyMap<number, ChainContext>, chainId: num
 }
 
 /**
- * Canonical block hashes by height: from this node's window of recent blocks if it contains the heights, else requested
- * from the chain in one batch.
+ * Canonical block hashes by height, from this node's window of recent blocks. Heights below the window are requested
+ * from the chain in one batch. Other heights are left out.
  */
 export async function canonicalHashes(
   context: ChainContext,
@@ -375,7 +375,7 @@ export class GasLimits {
     return configured ?? knownGasCap(chainId) ?? this.fresh();
   }
 
-  /** Learns a gas cap: every endpoint that was tried refused `gas` and named `cap` as its maximum. */
+  /** Learns a gas cap: every endpoint that was tried refused `gas` and named a maximum. `cap` is the highest. */
   learn(cap: bigint, gas: bigint): void {
     if (cap < LEAST_CAP || cap >= gas) return;
     this.learned = { cap, untilMs: this.options.clock.monotonicMs() + LEARNED_FOR_MS };

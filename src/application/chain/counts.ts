@@ -1,7 +1,7 @@
 /**
  * The chain's transaction counts of signers, requested only here. A caller states how old a count may be, so that one
- * answer serves a whole poll; simultaneous requests are sent together. A count from one endpoint is only a hint. A
- * lane's next nonce changes only by counts that endpoints agree on (domain/counts.ts).
+ * answer serves a whole poll; simultaneous requests are sent together. A count from one endpoint is only a hint. The
+ * chain's counts change a lane's next nonce only if endpoints agree on them (domain/chain/counts.ts).
  *
  * Each request is independent: one that fails or hangs delays no other signer.
  */

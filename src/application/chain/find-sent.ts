@@ -1,7 +1,8 @@
 /**
  * Finds the mined transaction at a signer's nonce, once the chain's transaction count has passed that nonce. There are
  * three ways, tried in order: the node's own look-up by sender and nonce; a binary search for the block in which the
- * count passed the nonce; and, if the node has pruned that state, a scan of the last blocks.
+ * count passed the nonce; and, if the node has pruned the state for that, a scan of a limited number of blocks,
+ * downwards from where the search ended.
  *
  * Reads: the chain. Writes: nothing. A transaction that no endpoint shows is `unseen`, and decides nothing (I7).
  */
@@ -58,8 +59,8 @@ async function lookUp(context: ChainContext, query: SentQuery): Promise<LookUp> 
 }
 
 /**
- * Finds the first block whose transaction count is above the nonce. If the node has pruned that state, returns the
- * lowest block whose count is still available.
+ * Finds the first block whose transaction count is above the nonce. If the node has pruned the state that decides this,
+ * returns the lowest block found so far whose count is above the nonce.
  */
 async function passedIn(
   context: ChainContext,

@@ -14,8 +14,8 @@ import type { Call, EndpointAnswer, Simulation } from "../../ports/chain.ts";
 import type { ChainContext } from "./chain-context.ts";
 
 /**
- * Two estimates that differ by at most this factor count as equal: honest endpoints may be at neighbouring blocks,
- * where the call needs different amounts of gas.
+ * A second estimate confirms the first if it is at least the first one divided by this factor: honest endpoints may be
+ * at neighbouring blocks, where the call needs different amounts of gas.
  */
 const SAME_WITHIN = 2n;
 
@@ -43,8 +43,8 @@ export function withinLimits(context: ChainContext, call: Call, simulation: Simu
 }
 
 /**
- * Confirms an expensive estimate with a second endpoint. Throws UNAVAILABLE if two endpoints contradict each other:
- * then neither is trusted.
+ * Confirms an estimate that is out of proportion and expensive. Throws UNAVAILABLE unless two endpoints estimate about
+ * as much; if fewer than two endpoints are up, nothing is compared.
  */
 export async function confirmEstimate(context: ChainContext, call: Call, estimated: Estimated): Promise<void> {
   const { gas } = estimated;
@@ -109,7 +109,8 @@ export function noteCode({ knownCode }: ChainContext, { to }: Call, simulation: 
 
 /**
  * If the first endpoint sees no code at the receiver, it estimated a call that does nothing. Then returns the
- * simulation of another endpoint that has the code; null if no endpoint has it.
+ * simulation of another endpoint that has the code; null if every endpoint answered that there is none. If that stays
+ * unknown, returns the first simulation.
  */
 export async function simulationWithCode(
   context: ChainContext,

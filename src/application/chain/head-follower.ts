@@ -60,7 +60,7 @@ export class HeadFollower {
   seenBaseFees: readonly bigint[] = [];
   private recomputes = false;
   private broken = false;
-  /** Number of blocks that were added when the chain's newest block last changed. */
+  /** Number of blocks that the last poll added to the window. */
   private stride = 0;
 
   constructor(chain: Chain, telemetry: Telemetry, settings: ChainSettings) {
@@ -82,8 +82,9 @@ export class HeadFollower {
   }
 
   /**
-   * True if, since the last call of this method, a reorg was deeper than the depth to which settled transactions are
-   * checked for reorgs. Resets the flag.
+   * True if, since the last call of this method, the chain may have changed deeper than settled transactions are
+   * checked for reorgs: by a deep reorg, by a newest block far below the known one, or because new blocks could not be
+   * linked to the window. Resets the flag.
    */
   takeDiscontinuity(): boolean {
     const { broken } = this;
@@ -103,8 +104,8 @@ export class HeadFollower {
 
   /**
    * Polls the chain's newest block once. True if the canonical chain changed. Throws `ChainUnavailable`. If `isAwaited`
-   * returns false, the blocks between the last known one and the newest are not fetched, because they contain none of
-   * our transactions.
+   * returns false and at most one listener is subscribed, the blocks between the last known one and the newest are not
+   * fetched, because they contain none of our transactions.
    */
   async advance(isAwaited: () => boolean = () => true): Promise<boolean> {
     const [head, ahead] = await Promise.all([this.chain.head("latest"), isAwaited() ? this.likelyNext() : []]);
@@ -141,8 +142,9 @@ export class HeadFollower {
   }
 
   /**
-   * The blocks that connect the window of known blocks with `head`. "lagging": the endpoint is behind, but on the same
-   * chain. "lost": the block at which the two branches fork is not in the window, or the endpoint does not return it.
+   * The blocks that connect the window of known blocks with `head`. "lagging": `head` is below the window, so it
+   * contradicts no known block. "lost": the block at which the two branches fork is not in the window, the endpoint
+   * does not return it, or too many blocks are missing.
    */
   private async branchTo(head: Block, ahead: readonly Block[]): Promise<readonly Block[] | "lagging" | "lost"> {
     const tip = this.window.tip as BlockRef;

@@ -1,9 +1,9 @@
 /**
  * Decides whether an endpoint still serves the chain that a lane was used on. If a chain was reset, or an endpoint
- * answers falsely, there are three signs: another chain id, another first block, or a transaction count below that of
- * settled transactions deeper than any expected reorg. After the first sign, nothing is decided for the lane. After two
- * signs on more than half of the endpoints the lane stops: nothing is sent, allocated or decided until two checks find
- * no sign.
+ * answers falsely, there are three kinds of signs: another chain id, another first block, or a transaction count below
+ * that of settled transactions deeper than any expected reorg. A sign counts only if more than half of the endpoints
+ * show it. After one check with a sign, nothing is decided for the lane. After two in a row the lane stops: nothing is
+ * sent, allocated or decided until two checks in a row find no sign.
  *
  * Reads: the chain's identity and counts, settled rows of the database. Writes: the chain's first block, once. A crash
  * leaves nothing: every owner checks before its first pass over a lane.
@@ -94,7 +94,10 @@ async function lookAll(ports: LanePorts, context: ChainContext, lanes: readonly 
   context.passFailed(message);
 }
 
-/** Evidence that the endpoint serves another chain than the known one; null if there is none. */
+/**
+ * Evidence that the endpoints serve another chain than the known one; null if there is none, or if too few endpoints
+ * show it.
+ */
 async function identityEvidence(context: ChainContext, lanes: readonly OwnedLane[]): Promise<string | null> {
   const { chain } = context;
   context.genesisHash ??= lanes.find(({ genesisHash }) => genesisHash !== null)?.genesisHash ?? null;
@@ -126,7 +129,10 @@ function contradiction({ chain, genesisHash }: ChainContext, found: ChainIdentit
   return `the chain begins with ${found.genesisHash}, and we know one that begins with ${genesisHash}`;
 }
 
-/** For a lane without open transactions the check of the chain's identity is enough; its count is not compared. */
+/**
+ * For an idle lane (nothing open, reserved or checked for reorgs) the check of the chain's identity is enough; its
+ * count is not compared.
+ */
 async function countEvidence(ports: LanePorts, { counts }: ChainContext, lane: OwnedLane): Promise<string | null> {
   if (lane.idle) return null;
   const { signer } = lane.lane;

@@ -62,7 +62,7 @@ export class ChainLoop {
   /** Fraction of the poll interval after which the chain is polled next; 1 means after a whole interval, as usual. */
   private share = 1;
   private waking = new AbortController();
-  /** True if a hint from another node reported a new block. */
+  /** True if a hint of a new block has arrived and no poll has followed yet. */
   private hinted = false;
   private hintAgainAtMs = 0;
 

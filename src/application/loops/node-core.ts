@@ -172,8 +172,8 @@ export function openCreates({ work, lanes, cluster, settings }: NodeCore, recept
 export interface NodePorts extends Ports {
   readonly chains: readonly { readonly chain: Chain; readonly settings: ChainSettings }[];
   /**
-   * Hook that decides about stuck transactions. If absent, no CANCEL, REPLACE or PLACEHOLDER is ever signed without an
-   * operator.
+   * Hook that decides about stuck transactions; if absent, an operator must. Without either, only expired transactions
+   * are cancelled and blocked nonces healed (detours/expiry.ts, detours/holes.ts).
    */
   readonly stuckHook?: StuckResolutionHook;
   /** Recent alerts to show; if absent, none are shown. */

@@ -135,7 +135,10 @@ export class FencepostNode {
     this.beating = this.beat();
   }
 
-  /** From here on `/readyz` reports not ready and no create is admitted; work under way continues. */
+  /**
+   * From here on `/readyz` reports not ready, and creates are refused unless other live nodes can accept them; work
+   * under way continues.
+   */
   drain(): void {
     this.reception.draining = true;
   }

@@ -12,8 +12,8 @@ import { firstHashes } from "../queries/first-hashes.ts";
 
 export interface JsonRpcPorts extends Pick<CallPorts, "clock" | "codec" | "entropy" | "store" | "chains"> {
   /**
-   * True if no kill applies to this signer. False if this node reaches neither another node nor the database, because
-   * it could have missed a kill.
+   * True if no kill applies to this signer. False also if this node's lease is not valid now, or it has not read the
+   * kills yet, because it could have missed a kill.
    */
   readonly isFree: (signer: Address) => boolean;
 }
@@ -29,7 +29,7 @@ export function createJsonRpc(ports: JsonRpcPorts) {
     firstHash: firstHashes(ports),
     /**
      * The bytes of one of our attempts, even if another attempt has replaced it, in JSON-RPC's form of a pending
-     * transaction; null if the hash is unknown.
+     * transaction; null if the hash is unknown or the attempt's bytes are not stored.
      */
     signedAs: (chainId: number, txHash: Hash) => signedAs(ports, chainId, txHash),
     /** Passes a request on to one of the chain's endpoints. UNKNOWN_CHAIN if this node does not serve the chain. */
@@ -37,8 +37,8 @@ export function createJsonRpc(ports: JsonRpcPorts) {
       return answered(askedFor(ports.chains, chainId).chain.passOn(method, params));
     },
     /**
-     * Sends a transaction of a signer that is not managed here to the chain's endpoints. UNAVAILABLE, with nothing
-     * sent, during a kill of all signers or of this one.
+     * Sends a transaction of a signer that is not managed here to one of the chain's endpoints. UNAVAILABLE, with
+     * nothing sent, during a kill of all signers or of this one, or if this node cannot check for kills.
      */
     passSigned: async (chainId: number, rawTransaction: Hex): Promise<PassedAnswer> => {
       const { chain } = askedFor(ports.chains, chainId);

@@ -25,7 +25,7 @@ export function createKeyOperations({ store, codec, secrets }: KeyPorts) {
     },
     /**
      * `name`, `scopes`, `signers`, `chains`: adds a key, or one more secret to an existing key with the same terms.
-     * CONFLICT if the key has two secrets.
+     * CONFLICT if the key has two secrets, or exists with other terms.
      */
     async addKey(request: unknown, actor: string) {
       const terms = parseTerms(codec, request);

@@ -76,7 +76,10 @@ function decisionOf({ action, actor, reason, actionKey }: Asked): LaneDecision {
   return defined({ action, actor, reason, actionKey });
 }
 
-/** How often a lagging endpoint's transaction count is requested again, a poll interval apart. */
+/**
+ * How many times the transaction counts are requested, a poll interval apart, while an endpoint lags or does not
+ * answer.
+ */
 const LOOKS = 4;
 
 /**

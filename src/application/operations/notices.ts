@@ -16,8 +16,8 @@ import { asObject, refuseUnknownKeys, UUID } from "../requests/fields.ts";
 export function noticeOperations({ store }: Pick<Ports, "store">) {
   return {
     /**
-     * Records who looked into a notice, and why it needs no further attention. CONFLICT if it was acknowledged under
-     * another key, or its event occurred again since.
+     * Records who looked into a notice, and why it needs no further attention. CONFLICT if it was acknowledged by
+     * another request, or if `times` is given and its event has occurred again since.
      */
     async acknowledge(received: NoticeActionRequest, limits?: Limits): Promise<Notice> {
       const asked = parse(received);

@@ -124,7 +124,10 @@ export interface UsageQuery {
   readonly signer?: string;
 }
 
-/** Amount used of each limit; null if not limited. `since`: the beginning of the hour. */
+/**
+ * Amount used of each limit, and the limit itself; a limit of null means not limited. `since`: the beginning of the
+ * hour.
+ */
 async function usage({ limits, store, intents }: PolicyPorts, { key, signer }: UsageQuery) {
   const wanted = signer === undefined ? null : parseSigner(intents.codec, signer, "signer");
   const [{ at, signers, keys }] = await Promise.all([store.allPolicyUse(), store.readPolicy()]);

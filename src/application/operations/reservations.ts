@@ -66,7 +66,7 @@ export function reservationCalls(
     /** Reserves a nonce for a caller that signs itself; a repeat of the request id returns the same reservation. */
     reserveNonce: offer("reserveNonce", reserveNonce),
     reservation: (reservationId: string) => reading(findReservation(ports, reservationId)),
-    /** Submits `{ rawTransaction }`, signed for the reserved nonce. CONFLICT if the reservation has ended. */
+    /** Submits `{ rawTransaction }`, signed for the reserved nonce. CONFLICT if the nonce is used or released. */
     submitReserved: (reservationId: string, request: unknown) => submit({ reservationId, request }),
     /** Reports `{ txHash }` of a transaction that the caller sent itself: it is tracked, but never sent from here. */
     markUsed: (reservationId: string, request: unknown) => use({ reservationId, request }),
@@ -89,8 +89,8 @@ const reserveNonce: Operation<ReservationPorts, ReserveRequest, ReserveIntent, G
     const { reservationTtlMs, maxReservations: most } = context.settings;
     const reservationId = ports.entropy.uuid();
     const wanted = { requestId, ttlMs: ttlMs ?? reservationTtlMs, reservationId, owner, most };
-    // If this node lost the lane while the request waited, no nonce was used: the request is repeated once a node owns
-    // the lane again.
+    // If this node lost the lane while the request waited, no nonce was used: try again if this node gets the lane
+    // back.
     const reserving = (owned: OwnedLane) => reserveOn(ports, context, owned, wanted);
     return given(await underNextTerm(ports.lanes, lane, reserving), wanted, context.settings);
   },

@@ -26,8 +26,8 @@ import { parseMetadata } from "../requests/normalise.ts";
 
 interface HookPorts extends CallPorts {
   /**
-   * Hook that decides about stuck transactions. If absent, no CANCEL, REPLACE or PLACEHOLDER is ever signed without an
-   * operator.
+   * Hook that decides about stuck transactions. If absent, they wait for an operator. Only `validUntil` and the
+   * policies for holes and expired reservations still sign a CANCEL or PLACEHOLDER then.
    */
   readonly stuckHook?: StuckResolutionHook;
 }
@@ -174,8 +174,7 @@ export class HookRunner {
     } catch (error) {
       if (error instanceof TermOver) throw error;
       this.report(lane, record, { action, result: "refused", reason: messageOf(error) });
-      // A decision that cannot be carried out counts as an error of the hook, not of the operator who requested the
-      // call.
+      // An invalid decision counts as an error of the hook, not of the operator who requested the call.
       throw error instanceof FencepostError && error.code === "INVALID_REQUEST" ? nothingDecided(error) : error;
     }
   }
@@ -190,8 +189,8 @@ export class HookRunner {
   }
 
   /**
-   * True if the hook's last decision was `manual`. It applies until a person has acted, even after another node has
-   * taken over the lane.
+   * True if the last decision about the transaction is the hook's, and is `manual`. It applies until a person has
+   * acted, even after another node has taken over the lane.
    */
   private async isLeftToPeople(txId: string) {
     const decided = (await this.ports.store.history(txId)).filter(({ decision }) => decision !== undefined);

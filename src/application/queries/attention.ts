@@ -78,7 +78,7 @@ export class AttentionDesk {
       store.instances(),
       this.ports.findings(),
     ]);
-    // A dead node that still owns lanes, because no live node holds their keys or reaches their chain.
+    // A dead node is shown only if it still owns lanes: no live node holds their keys or reaches their chain.
     const silent = instances.filter(({ dead, expired, lanes }) => (dead ? lanes > 0 : expired));
     const found = condensed([
       ...kills.filter(({ ended }) => !ended).map(ofKill),
@@ -118,7 +118,8 @@ export class AttentionDesk {
     const cause = explanation?.causes[0];
     if (explanation === undefined || cause === undefined || asOf === undefined) return trouble;
     const { severity } = rowOf(cause.code);
-    // The lane progresses and only the age of its lowest open transaction is notable: report nothing else.
+    // The lane progresses, and it is only notable how long its lowest open transaction has been the lowest: report
+    // nothing else.
     if (severity === null && trouble.code === "HEAD_OF_LINE_OLD") return trouble;
     const { summary } = explanation;
     const { nodeId = trouble.nodeId } = cause.data ?? {};

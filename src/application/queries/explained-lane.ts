@@ -83,7 +83,11 @@ interface Place {
   readonly nonce: number;
 }
 
-/** The transaction at the nonce that the chain needs next; null if that is the explained transaction itself. */
+/**
+ * What is at the nonce that the chain needs next: a transaction (`head`) or a hole (`hole`). Both are null if that
+ * nonce is the explained transaction's, or above it. If the chain does not answer, `head` is the lowest open
+ * transaction in the database.
+ */
 async function standing(
   ports: ExplainPorts,
   place: Place,

@@ -217,9 +217,9 @@ function ofUnmined(context: ChainContext, lane: OwnedLane, tx: Tracked): readonl
 }
 
 /**
- * Rows for alerts about conditions that the database does not store. A lasting alert is shown until it is resolved,
- * with the values of the last check. An alert about a single event is shown as past, for a quarter of an hour after it
- * was last raised. Alerts about a stored state are left out, because another row already shows that state.
+ * Rows for alerts that no other row of the list shows. A lasting alert is shown until it is resolved, with the values
+ * of the last check. An alert about a single event is shown as past, for a quarter of an hour after it was last raised.
+ * Alerts that last as long as a known state are left out, because that state has its own row.
  */
 
 const SHOWN_FOR_MS = 15 * 60_000;

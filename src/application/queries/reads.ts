@@ -31,8 +31,8 @@ export function createReads(ports: ReadPorts) {
      */
     signers: (query?: SignersQuery) => signers(ports, query),
     /**
-     * One item per chain that the signer has a lane on; `fresh` reads the values from the chain now. UNKNOWN_SIGNER if
-     * no node holds its key.
+     * One item per chain that the signer has a lane on or, if this node holds its key, could have one; `fresh` reads
+     * the values from the chain now. UNKNOWN_SIGNER if there is no lane and this node does not hold the key.
      */
     signer: (name: string, options?: { readonly fresh?: boolean }) => signer(ports, name, options),
     /** The live instances of the cluster. */
@@ -43,8 +43,8 @@ export function createReads(ports: ReadPorts) {
 }
 
 /**
- * The completion feed for callers: in sequence, without gaps. A waiting caller is woken by this node's own completions
- * at once, and by those of other nodes at the next read of the counter.
+ * The completion feed for callers: in order of the sequence numbers, and none is left out. A waiting caller is woken by
+ * this node's own completions at once, and by those of other nodes at the next read of the counter.
  */
 
 type FeedPorts = Pick<Ports, "clock"> & { readonly store: Pick<QueryStore, "feed"> };

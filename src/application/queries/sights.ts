@@ -37,7 +37,10 @@ export function createSights(ports: SightPorts) {
     /** Search by any id, or by the beginning of one. */
     search: (query: { readonly q: string; readonly limit?: number }, limits?: Limits) =>
       findAnything(ports, query, limits),
-    /** A lane's nonces, grouped by what holds them. UNKNOWN_SIGNER or UNKNOWN_CHAIN if there is no such lane. */
+    /**
+     * A lane's nonces, grouped by what holds them. UNKNOWN_CHAIN if this node does not serve the chain. UNKNOWN_SIGNER
+     * if the lane was never used and this node does not hold the key.
+     */
     nonceRuler: (signer: string, query?: NonceRulerQuery) => rulerOf(ports, signer, query),
     /** Notices with or without an acknowledgement, newest first. */
     notices: async (

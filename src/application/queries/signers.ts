@@ -89,7 +89,10 @@ function viewOf(ports: CallPorts, record: LaneRecord, { latest, pending, balance
   return {
     ...record,
     address,
-    /** The chain's transaction counts of the signer; null if the chain does not answer. */
+    /**
+     * The chain's transaction counts of the signer; null if the chain does not answer, or no loop of this node has read
+     * them yet.
+     */
     chainCounts: latest === null ? null : { latest, pending },
     balance,
     signerAway: signerAwayOf(owned, address),

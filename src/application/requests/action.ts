@@ -27,8 +27,9 @@ export interface Instruction {
   readonly reason: string;
   readonly decision: Decision;
   /**
-   * Id of the action, the same in all its repeats and stored in the audit record. By this id, a repeat of an action
-   * that was already carried out is recognised.
+   * Id of the action, stored in the audit record. It stays the same when nodes retry or forward the action, so that
+   * they recognise what was already carried out. A caller's own repeat gets a new id, and is recognised only by its
+   * idempotency key.
    */
   readonly decisionId: string;
   readonly fees: FeeWishes;

@@ -1,7 +1,8 @@
 /**
  * A node's possible answers to a submitted transaction, named by what may be done next. The list is complete. If
- * endpoints answer differently, the answer that is earliest in the list counts. First come answers of a node that has
- * the payload, then temporary refusals, then the final refusal, then no answer.
+ * endpoints answer differently, the answer that is earliest in the list counts: first those of a node that has the
+ * payload, then temporary refusals, then the final refusal, then no answer. But a final refusal counts only if every
+ * endpoint that was called has answered; otherwise the result is `unknown`.
  */
 export const SUBMIT_ANSWERS = [
   "accepted",

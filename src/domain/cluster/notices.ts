@@ -1,7 +1,7 @@
 /**
- * Notices: single events that a person must investigate, stored until they are acknowledged. Another program's use of a
- * key may mean that the key was stolen; a node that vanished may have left its keys behind. The event is over at once,
- * but the danger is not. Pure functions.
+ * Notices: single events that a person must investigate, open until they are acknowledged or the vanished node is back.
+ * Another program's use of a key may mean that the key was stolen; a node that vanished may have left its keys behind.
+ * The event is over at once, but the danger is not. Pure functions.
  */
 import type { Hash, Hex, Lane } from "../lane.ts";
 
@@ -39,8 +39,8 @@ export interface Notice {
   readonly firstSeenAt: Date;
   readonly lastSeenAt: Date;
   /**
-   * Number of events of the notice. Until it is acknowledged, repeats of the event are counted here; later ones begin a
-   * new notice.
+   * Number of events of the notice. Repeats of the event are counted here until the notice is acknowledged or the
+   * vanished node is back; later ones begin a new notice.
    */
   readonly times: number;
   /** The last events of the notice, newest first. */

@@ -13,8 +13,8 @@ export interface Member {
   /** True if the member is shutting down and accepts no lanes. */
   readonly draining: boolean;
   /**
-   * True if the member recently lost its lanes because its heartbeat stopped. It then accepts only lanes that no other
-   * member can serve.
+   * True if the member recently lost its lanes because its heartbeat stopped. Placement then assigns it only lanes that
+   * no other member can serve.
    */
   readonly standsBack: boolean;
   /** Signers with whose keys the member recently failed to sign; null if its release does not report them. */

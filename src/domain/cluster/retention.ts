@@ -31,8 +31,8 @@ export interface OldRow {
 }
 
 /**
- * True if a transaction may be deleted. `now`: the database's time. `ageMs`: the retention. `oldestInFeed`: time of its
- * oldest completion; null if it has none.
+ * True if a transaction may be deleted. `now`: the database's time. `ageMs`: the retention. `oldestInFeed`: time of the
+ * first completion in the whole feed; null if the feed is empty.
  */
 export function mayLeave(
   { state, live, updatedAt }: OldRow,

@@ -1,7 +1,7 @@
 /**
  * A node that lost its lanes because its heartbeat was late leaves them to other nodes for some time: one lease
- * duration, doubled with each further loss. So a node that stalls repeatedly does not move its lanes back and forth.
- * The count of losses is reset once the node has kept its lease for long enough.
+ * duration, doubled with each further loss, at most 32. So a node that stalls repeatedly does not move its lanes back
+ * and forth. A loss counts as the first again if the one before it was at least 64 lease durations earlier.
  */
 export interface Silences {
   /** Number of times that the lease was lost, each soon after the time before. */

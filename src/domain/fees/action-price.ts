@@ -32,7 +32,7 @@ export interface PriceInput {
 
 export type ActionPrice =
   | { readonly verdict: "offer"; readonly fees: Fees }
-  /** The minimum replacement price is above the limit, although the market price is not. */
+  /** No price can be offered: the minimum replacement price (`least`) is above the limit. */
   | { readonly verdict: "tooDear"; readonly least: bigint }
   /**
    * The market price is higher than one endpoint's answer may justify, and the newest block does not confirm it.

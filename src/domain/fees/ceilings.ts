@@ -24,7 +24,7 @@ export interface Ceilings {
   /** Limit on the fee cap per unit of gas. */
   readonly feePerGas: bigint;
   /**
-   * True if `feePerGas` is configured: then it is the only limit on repricing. Otherwise repricing also stops at a
+   * True if `feePerGas` is configured: then only the ceilings limit repricing. Otherwise repricing also stops at a
    * multiple of the first price.
    */
   readonly isFeeSet: boolean;
@@ -46,7 +46,10 @@ export interface Content {
 export interface FeeLimit {
   readonly most: bigint;
   readonly variable: CeilingVariable;
-  /** Set if no ceiling is configured: the price may rise to this multiple of the first price. */
+  /**
+   * Set if the limit is this multiple of the first price, lower than every ceiling. Only if `FENCEPOST_MAX_FEE_GWEI` is
+   * not configured.
+   */
   readonly timesFirst?: bigint;
 }
 
@@ -88,8 +91,9 @@ export function feeLimit({ feePerGas, gasCost, cost }: Ceilings, content: Conten
 }
 
 /**
- * Limit for an automatic replacement. Without a configured ceiling it is five times the first price. If the first price
- * was almost zero, five times may not suffice: the transaction then waits for an operator's action (reprice.ts).
+ * Limit for an automatic replacement: the ceilings and, if `FENCEPOST_MAX_FEE_GWEI` is not configured, five times the
+ * first price. If the first price was almost zero, five times may not suffice: the transaction then waits for an
+ * operator's action (reprice.ts).
  */
 export function repricingLimit(ceilings: Ceilings, content: Content, first: Fees): FeeLimit {
   const limit = feeLimit(ceilings, content);

@@ -14,10 +14,7 @@ import { covers, priceAt } from "./repricing.ts";
  */
 export const PASSED_OVER = { blocks: 2, ms: 1_000 } as const;
 
-/**
- * The next price step above the current fees; null if the two markets are equal, or the fees already reach the higher
- * one.
- */
+/** The next price step above the current fees; null if no higher market is reported, or the fees already reach it. */
 export function nextStep(standing: Fees, market: FeeMarket): Fees | null {
   if (market.dearer === undefined) return null;
   const hasBaseFee = market.baseFees.length > 0;

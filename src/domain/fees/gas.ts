@@ -20,8 +20,8 @@ const PLAIN_TRANSFER_GAS = 21_001n;
 
 /**
  * Adds a margin to an estimate. An estimate is exact only for the state in which it was made, so calls of code get a
- * fifth on top for later states. `most`: the chain's gas limit. The result does not exceed it, because the chain would
- * refuse more.
+ * fifth on top for later states. `most`: the chain's gas limit. The margin does not lift an estimate above it, because
+ * the chain would refuse more; an estimate already above it stays above.
  */
 export function withMargin(estimate: bigint, payload: Pick<Payload, "to" | "data">, most: bigint | null): bigint {
   if (payload.to !== null && payload.data === "0x" && estimate <= PLAIN_TRANSFER_GAS) return estimate;

@@ -28,8 +28,8 @@ export interface RepricingView {
   /** Number of payloads that were signed for the transaction so far. */
   readonly attempts: number;
   /**
-   * Minimum fees of the new attempt. Set only if blocks skipped the transaction and the endpoints differ about the
-   * market (climbing.ts).
+   * Minimum fees of the new attempt. Set only if the endpoints differ about the market, and blocks skipped the
+   * transaction or a node called its fees underpriced (climbing.ts).
    */
   readonly step?: Fees;
 }
@@ -44,8 +44,8 @@ export interface RepricingStrategy {
 }
 
 /**
- * Minimum price increase of a replacement, in percent. This is geth's default; other nodes require the same or less.
- * Blob transactions need double the price.
+ * Minimum price increase of a replacement, in percent. This is geth's default; most other nodes require the same or
+ * less. Blob transactions need double the price.
  */
 const REPLACEMENT_PERCENT = 10n;
 /**

@@ -40,7 +40,10 @@ export interface SigningBounds {
   readonly policies: ReadonlyMap<string, Policy> | null;
 }
 
-/** Returns the reason why the payload must not be signed; null if it is within the ceilings and policies. */
+/**
+ * Returns the reason why the payload must not be signed; null if it is within the ceilings and policies. The caller
+ * must first refuse if `policies` is null: here null limits nothing.
+ */
 export function beyondBounds(bounds: SigningBounds, signer: Address, asked: ToSign): string | null {
   const { chainId, to, data, value, gas, fees, because } = asked;
   const ceilings = bounds.ceilings.get(chainId);
@@ -73,7 +76,10 @@ function overCeiling(ceilings: Ceilings, asked: UnsignedTransaction): string | n
   }
 }
 
-/** Identity of a payload: its content and its gas price. Two payloads with the same identity are the same payload. */
+/**
+ * Identity of a payload: its content, and its price with the gas limit. Two payloads with the same identity are the
+ * same payload.
+ */
 export interface PayloadIdentity {
   readonly content: string;
   readonly price: string;

@@ -45,8 +45,8 @@ export interface Holder {
   readonly txId: string;
   readonly nonce: number;
   /**
-   * True if the transaction may get another nonce: this node signs it, no payload of it may have been sent, and no
-   * caller has its hash.
+   * True if the transaction may get another nonce: it was certainly never signed, and its caller did not choose its
+   * nonce (ledger/may-move.ts).
    */
   readonly movable: boolean;
 }

@@ -26,9 +26,10 @@ export interface PoolAsked {
 }
 
 /**
- * What would happen to a transaction on this lane now. "open": it would be sent soon. "blocked": it would wait for an
- * earlier transaction. "stopped": it would wait until the lane is resumed. "outOfReach": the lane's owner cannot be
- * reached.
+ * What would happen to a transaction on this lane now. "open": it would be sent soon. "blocked": it would wait, because
+ * the lane's first open transaction is stuck or the signer's key is unavailable. "stopped": it would wait until the
+ * lane is resumed or a kill is lifted. "outOfReach": the lane's owner cannot be reached, or the lane waits because the
+ * database may have lost commits.
  */
 export type Passage = "open" | "blocked" | "stopped" | "outOfReach";
 
@@ -60,9 +61,9 @@ export type PoolChoice =
 const PASSAGES: readonly Passage[] = ["open", "blocked", "stopped", "outOfReach"];
 
 /**
- * Chooses the member with the shortest wait among those with space in their queue and funds for `cost`. A stopped lane
- * is chosen only if no other is left: the transaction is then accepted and waits, as it would for a named signer. Equal
- * members take turns.
+ * Chooses the member with the shortest wait among those with space in their queue and funds for `cost`. A lane that is
+ * stopped or out of reach is chosen only if no other is left: the transaction is then accepted and waits, as it would
+ * for a named signer. Equal members take turns.
  */
 export function chooseMember(members: readonly MemberFacts[], cost: bigint): PoolChoice {
   const solvent = members.filter(({ balance }) => balance === null || balance >= cost);

@@ -30,8 +30,8 @@ export interface PolicyInForce extends PolicyRecord {
 }
 
 /**
- * Placeholder until the policy document was read for the first time. Its `stamp` belongs to no document, so every
- * commit that used it is refused.
+ * Placeholder until the policy document was read for the first time. Its `stamp` belongs to no document, so no commit
+ * uses it: the document is read first.
  */
 const NOT_READ: PolicyInForce = {
   ...{ version: 0, stamp: "", document: null, changedAt: null, changedBy: null, reason: null },

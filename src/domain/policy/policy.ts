@@ -164,8 +164,8 @@ function aboveBound({ aboveValue, aboveCost }: ApprovalBound, { value, cost }: A
 }
 
 /**
- * Selector of a call. Data of fewer than four bytes has no selector. It is returned unchanged, and no list of allowed
- * selectors contains it.
+ * Selector of a call; `PLAIN` if there is no data, `DEPLOY` for a contract creation. Data of one to three bytes has no
+ * selector: it is returned unchanged, and no list of allowed selectors contains it.
  */
 function selectorOf({ to, data }: Pick<Payload, "to" | "data">) {
   return to === null ? DEPLOY : data.slice(0, 10).toLowerCase();

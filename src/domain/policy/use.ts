@@ -64,7 +64,8 @@ export function chargedHour(use: Use, at: Date): number {
 }
 
 /**
- * Adds amounts to the given hour and its day, if that hour and day are the current ones. A negative amount subtracts.
+ * Adds amounts to the given hour and its day. A later hour becomes the current one; an hour or day before the current
+ * one stays unchanged. A negative amount subtracts.
  */
 export function added(use: Use, hourMs: number, amounts: Amounts): Use {
   const now = within(use, new Date(hourMs));

@@ -1,8 +1,7 @@
 /**
- * Words that occur in our own messages, settings and codes. A secret that equals such a word is not masked wherever it
- * appears: with the database password `fencepost` every message would read `***: ***_API_KEYS: is required`. The secret
- * is still masked in a URL, in a header or after the word password. At start a node reports which setting has such a
- * secret.
+ * Words that occur in our own messages, settings and codes. A secret that equals such a word is masked only by its
+ * shape: in a URL, in a header or after the word password. Elsewhere it stays: with the database password `fencepost`
+ * every message would read `***: ***_API_KEYS: is required`. At start a node reports which setting has such a secret.
  */
 
 import { ERROR_CATALOGUE, REJECTION_REASONS } from "../errors.ts";

@@ -13,11 +13,14 @@ export interface FeeMarket {
   readonly priorityFees: readonly bigint[];
   /** `eth_gasPrice`: the price of legacy transactions. */
   readonly gasPrice: bigint;
-  /** Fees that a gas oracle recommends; absent if there is none, or it does not respond. */
+  /**
+   * Fees that a gas oracle recommends, or an operator's fixed price; absent if there is none, or the oracle does not
+   * respond.
+   */
   readonly offer?: Offer;
   /**
    * True if two endpoints have the block header from which the base fee was read. Absent: only one endpoint reported
-   * the fees.
+   * the fees, or the two share no header.
    */
   readonly agreed?: true;
   /**
@@ -68,8 +71,8 @@ export function median(values: readonly bigint[]): bigint {
 }
 
 /**
- * Highest price that a single response of an endpoint can cause: ten times the median base fee. Null if base fees are
- * unknown or zero: then only the ceilings apply (ceilings.ts).
+ * Highest price that a single response of an endpoint can cause: ten times the median base fee, plus one gwei. Null if
+ * base fees are unknown or zero: then only the ceilings apply (ceilings.ts).
  */
 export function sanityLimit(baseFees: readonly bigint[]): bigint | null {
   const usual = median(baseFees);

@@ -38,7 +38,7 @@ export interface Intent {
    */
   readonly owner: string | null;
   readonly payload: Payload;
-  /** SHA-256 over the normalised payload: equal payloads, equal fingerprints (domain/fingerprint.ts). */
+  /** SHA-256 over the normalised payload: equal payloads, equal fingerprints (domain/transaction/fingerprint.ts). */
   readonly fingerprint: Hex;
   readonly metadata: Readonly<Record<string, unknown>> | null;
   /** The pool that chose the lane; absent if the caller named the signer. */

@@ -365,8 +365,8 @@ export function minedCause({ transaction, chain }: Situation): Cause | null {
 }
 
 /**
- * Returns the cause if endpoints disagree about the transaction's receipt or, before it is mined, about the gas price;
- * null if they agree.
+ * Returns the cause if endpoints disagree about the receipt's block, if one has not responded about it, or, before the
+ * transaction is mined, if they disagree about the gas price; otherwise null.
  */
 export function disputedCause({ transaction: { receipt }, chain: { disputed } }: Situation): Cause | null {
   if (disputed === null) return null;

@@ -1,7 +1,7 @@
 /**
  * Decides if an operator's action would be accepted now, and would change anything. The rules are the same as when the
- * action is executed (application/operations/transaction-actions.ts, application/detours/change-payload.ts). If facts
- * are missing they are stricter: a payload that may be in a mempool is assumed to be there.
+ * action is executed (application/operations/transaction-actions.ts, application/detours/change-payload.ts). In doubt,
+ * a payload that may be in a mempool is assumed to be there.
  */
 
 import { feeLimit, repricingLimit } from "../fees/ceilings.ts";
@@ -44,8 +44,8 @@ const RULES: Partial<Readonly<Record<HelpCode, (situation: Situation) => boolean
     hole === null ? attemptToSend(attempts)?.nodeSigned === true : hole.filling.by === "chainNode",
   RAISE_LIMIT: ({ transaction, lane: { hole } }) =>
     hole === null || hole.forbidden !== null || transaction.forbidden !== null,
-  // Checking the endpoint is not offered if the endpoint works and Fencepost knows only a hash that the caller named:
-  // then the caller probably never sent that transaction.
+  // If the endpoint works, checking it is not offered in two cases: for a STUCK transaction of which only hashes are
+  // known, because it was probably never sent, and for a refusal that waits for a later block.
   CHECK_RPC: ({ transaction: { state, attempts, refusal }, chain }) =>
     (state !== "STUCK" && refusal?.waitsFor !== "laterBlock") ||
     (refusal === null && !isHashAlone(attempts)) ||
@@ -84,8 +84,8 @@ function isUnderCeiling(
 }
 
 /**
- * True if the balance pays for a cancel. It may suffice for that even if it does not suffice for the transaction
- * itself.
+ * True if the balance pays for a cancel, or is unknown. It may suffice for that even if it does not suffice for the
+ * transaction itself.
  */
 function canPayForNothing({ transaction: { attempts }, chain: { balance } }: Situation) {
   const standing = highestOffer(attempts.filter(isSendable));

@@ -54,7 +54,7 @@ export const NOWHERE = {
 
 type Given = Partial<Omit<Trouble, "code" | "severity">> & Pick<Trouble, "sentence">;
 
-/** Creates a row of the attention list. `part` distinguishes rows that have the same code and lane. */
+/** Creates a row of the attention list. `part` distinguishes rows that have the same code, chain and signer. */
 export function trouble(code: TroubleCode, { id, ...given }: Given, part?: string | number): Trouble {
   const { chainId, signer } = given;
   const own = [code, chainId, signer, part].filter((each) => each !== undefined && each !== null).join(":");
@@ -97,8 +97,9 @@ export function once(troubles: readonly Trouble[]): readonly Trouble[] {
 }
 
 /**
- * Drops rows that are only consequences of another row, their cause. The row of the cause gets their earliest `since`,
- * and includes their waiting transactions in its count.
+ * Drops rows that are only consequences of another row, their cause, or repeat its code. The remaining row gets the
+ * earliest `since` and the worst severity of rows with its own code. Unless it is about one transaction, its count is
+ * at least the number of transactions that wait in the dropped rows.
  */
 export function condensed(troubles: readonly Trouble[]): readonly Trouble[] {
   // Sort rows about single transactions last, the others by lowest nonce. The first of several rows with the same cause
@@ -126,7 +127,10 @@ function comesBefore(a: Trouble, b: Trouble) {
   return a.nonce === b.nonce ? a.id < b.id : (a.nonce ?? -1) < (b.nonce ?? -1);
 }
 
-/** True if the trouble is on the same lane, chain, endpoint or node as the trouble that may cause it. */
+/**
+ * True if the trouble is within what its possible cause is about: all signers or one, a node, a chain, a lane,
+ * otherwise the same transaction.
+ */
 function isInside(each: Trouble, cause: Trouble) {
   const isOn = each.chainId === cause.chainId;
   switch (rowOf(cause.code).about) {

@@ -19,8 +19,8 @@ export interface Situation {
 }
 
 /**
- * The transaction to explain. `lastError`: name of the node's response (domain/answers.ts), a colon, the node's own
- * words.
+ * The transaction to explain. `lastError`: name of the node's response (domain/chain/answers.ts), a colon, the node's
+ * own words.
  */
 export interface ExplainedTransaction
   extends Pick<LedgerTransaction, "txId" | "nonce" | "state" | "subState">,
@@ -52,11 +52,14 @@ export interface ExplainedTransaction
   readonly expiredAt: Date | null;
   /** The operator's hold on the transaction, with its actor and reason; null: the transaction is not on hold. */
   readonly held: Held | null;
-  /** The last operator action on the transaction, except a hold; null: there was none, or it is completed. */
+  /**
+   * The last operator action on the transaction, except a hold; null if there was none, or if the transaction is mined
+   * or final.
+   */
   readonly asked: Asked | null;
   /**
-   * An endpoint's refusal of the transaction that other endpoints have not confirmed yet, as far as the queried node
-   * knows; null: none.
+   * A refusal of the transaction that is not confirmed yet, by other endpoints or by the same one at a later block, as
+   * far as the queried node knows; null: none.
    */
   readonly refusal: Pick<UnconfirmedRefusal, "reason" | "firstBlock" | "waitsFor" | "since"> | null;
 }
@@ -83,11 +86,14 @@ export interface ExplainedLane {
   /** Set if the key holder of the lane's signer cannot sign at present, as far as the queried node knows. */
   readonly signerAway: Away | null;
   /**
-   * The transaction that blocks this one: the one at the nonce that the chain expects next, or a lower transaction that
-   * is on hold.
+   * The transaction that blocks this one: the one at the nonce that the chain expects next or, if that one needs no
+   * help, one on hold between the two. Null: none is known.
    */
   readonly head: (Pick<LaneTransaction, "txId" | "nonce" | "state"> & { readonly held: boolean }) | null;
-  /** The nonce that the chain expects next, if it is a nonce gap: no transaction of the lane has it. */
+  /**
+   * The nonce that the chain expects next, if no transaction of the lane has it: a nonce gap or a reserved nonce.
+   * Otherwise null.
+   */
   readonly hole: ExplainedHole | null;
   /** Number of the lane's given nonces above this transaction's nonce. */
   readonly behind: number;
@@ -119,8 +125,8 @@ export interface ExplainedChain {
   readonly balance: bigint | null;
   readonly baseFee: bigint | null;
   /**
-   * Number of the block since which every base fee was above the transaction's fee cap; null if the newest base fee is
-   * not above it.
+   * Number of the block since which every base fee was above the transaction's fee cap. Null if the newest base fee is
+   * not above it, or if that began before the blocks that were read.
    */
   readonly dearSinceBlock: number | null;
   /** True if balance, transaction count and prices come from an earlier read and may be outdated. */

@@ -1,9 +1,10 @@
 import type { Lane } from "../lane.ts";
 
 /**
- * Table of every trouble: its severity, what it is about, its remedies, the consequences that it hides on the attention
- * list, and how its alert ends. Explanations, the attention list, alerts and `fencepost doctor` read this table. The
- * runbook of an alert is the section of its code in docs/operations/alerts.md.
+ * Table of every trouble of a running node: its severity, what it is about, its remedies, the consequences that it
+ * hides on the attention list, and how its alert ends. Explanations, the attention list and alerts read this table;
+ * `fencepost doctor` has its own (setup.ts). The runbook of an alert is the section of its code in
+ * docs/operations/alerts.md.
  */
 
 /** Severities, worst first. */

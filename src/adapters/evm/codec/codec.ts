@@ -246,7 +246,9 @@ function foreign<T>(path: string, complaint: string, act: () => T, signature = "
   }
 }
 
-/** Position in `args` of the argument that has this type. Empty if the type is inside a tuple. */
+/**
+ * Prefix that names the position in `args` of the first argument of this type. Empty if the signature contains a tuple.
+ */
 function placeOf(type: string, signature: string) {
   const inner = signature.slice(signature.indexOf("(") + 1, signature.lastIndexOf(")"));
   const at = inner.includes("(") ? -1 : inner.split(",").findIndex((each) => each.trim().split(" ")[0] === type);

@@ -23,7 +23,8 @@ const MOST_TRANSACTIONS = 5_000;
 /** Limit on receipts that are fetched one by one if the node has no `eth_getBlockReceipts`. */
 const MOST_SINGLE_RECEIPTS = 500;
 /**
- * If a block cannot be proved, this many blocks after it are not tried, because they probably have the same encoding.
+ * If a block shows that blocks of its chain cannot be recomputed here, this many blocks after it are not tried at that
+ * endpoint.
  */
 const UNPROVABLE_BLOCKS = 256;
 const BLOCKS_REMEMBERED = 64;
@@ -45,7 +46,9 @@ export class BlockProver {
     start: () => new Worker(new URL("./worker/prove-worker.js", import.meta.url), { name: "fencepost-prove" }),
     failure: (message, options) => new ProofFailed(message, options),
   });
-  /** Proved blocks by hash. A block's content never changes, so each block is proved once while it is cached. */
+  /**
+   * Proved transactions by block hash. A block's content never changes, so a cached transaction is not proved again.
+   */
   readonly #proved = new Map<Hash, Map<Hash, Proved>>();
 
   async settle(endpoint: Endpoint, block: BlockPlace, transactions: readonly Settling[]) {

@@ -1,7 +1,7 @@
 /**
  * Determines the fee market of a chain whose endpoints may report false prices. A header that hashes to its block's
  * hash has a true base fee. So if two endpoints are up, the base fee is taken from the newest header that both have.
- * Tips and gas prices are in no header: the lower of the two markets counts (domain/two-markets.ts).
+ * Tips and gas prices are in no header: the lower of the two markets counts (domain/fees/two-markets.ts).
  *
  * On some chains the header's hash cannot be recomputed here (zkSync, Arbitrum, Bor, unknown forks). There it is enough
  * that two endpoints return the same header, and no price waits for a proof.
@@ -16,13 +16,17 @@ import { fetchBlocks, readBlock } from "../rpc/read-block.ts";
 import { BadAnswer, RpcErrorAnswer, type RpcReply, read, resultOf } from "../rpc/rpc-errors.ts";
 import type { RpcTransport } from "../rpc/transport.ts";
 
-/** Longest time that a price waits for a stalled second endpoint. After it, the endpoint counts as down. */
+/**
+ * Longest time that a price waits for a stalled second endpoint. After it, the market is determined without that
+ * endpoint's response.
+ */
 const SECOND_WORD_MS = 1_000;
 /** How long a market that two endpoints agreed on is used while the second endpoint does not answer. */
 const KEPT_MS = 60_000;
 /**
- * If only one endpoint is up and its headers no longer hash to their blocks' hashes, its prices are refused for this
- * many blocks. After that, the chain is assumed to have forked to another header encoding.
+ * If only one endpoint is up and its newest header does not hash to its block's hash, although headers of this chain
+ * did before, the base fee of the last proved header is used for this many blocks. After that, the chain is assumed to
+ * have forked to another header encoding.
  */
 const REFUSED_BLOCKS = 256;
 
@@ -75,8 +79,8 @@ export function openMarket(endpoints: Endpoints, clock: Clock): () => Promise<Fe
 }
 
 /**
- * The newest header that both endpoints have, as each of them returned it. Empty if the two endpoints are on different
- * chains at that height, or if one does not answer.
+ * The newest header that both endpoints have, as each of them returned it. Empty if the endpoints have different blocks
+ * at the height of the lower one's newest block, or if one does not answer.
  */
 async function sharedHeader(endpoints: Endpoints, a: Word, b: Word): Promise<readonly Version[]> {
   if (a.head.hash === b.head.hash) return [a, b];

@@ -212,7 +212,8 @@ type TagWord = Awaited<ReturnType<ReturnType<typeof asking>>>;
 
 /**
  * Returns the block of a tag that two voting endpoints have reached. A single vote decides if no other endpoint votes
- * or is up. Null if no endpoint supports the tag.
+ * or is up. Null if there is no such block. Throws `ChainUnavailable` if no endpoint votes and one refused the tag with
+ * an error.
  */
 export async function agreeOnTag(endpoints: Endpoints, tag: Tag): Promise<Block | null> {
   const said = await endpoints.readEach(asking(tag), (answers) => agreedBlock(answers) !== null);

@@ -69,8 +69,8 @@ export function standsIn({ hash, number, transactionHashes }: Block, receipt: Re
  */
 const FEW = 2 / 3;
 /**
- * Largest number of receipts that are fetched singly: calls count against rate limits, and some endpoints accept no
- * batches.
+ * Largest number of receipts that are fetched singly if the node can return all receipts of a block: calls count
+ * against rate limits, and some endpoints accept no batches.
  */
 const FEW_CALLS = 10;
 
@@ -103,8 +103,8 @@ export async function fetchShownInBlock(
 }
 
 /**
- * Fetches receipts by block hash without the block itself, which saves one round trip. The list may contain receipts of
- * other blocks, and may lack receipts that the node has not indexed yet.
+ * Fetches receipts without fetching their block first, which saves one round trip: a few by transaction hash, more by
+ * block hash. The list may contain receipts of other blocks, and may lack receipts that the node has not indexed yet.
  */
 export async function fetchShownAtOnce(endpoint: Endpoint, blockHash: Hash, hashes: readonly Hash[]) {
   const list = hashes.length > FEW_CALLS ? await fetchBlockReceipts(endpoint, blockHash) : "unsupported";

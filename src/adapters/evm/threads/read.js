@@ -90,7 +90,7 @@ export const read = {
  */
 export const memberReader = (fields, what) => (as, name) => as(fields[name], `${what}.${name}`);
 
-/** True if the value is hex text with prefix. @param {unknown} value @returns {value is Hex} */
+/** True if the value is hex text of whole bytes with prefix. @param {unknown} value @returns {value is Hex} */
 export const isBytes = (value) => typeof value === "string" && BYTES.test(value);
 
 /** True if the value is an object and not a list. @param {unknown} value @returns {value is Fields} */

@@ -14,7 +14,8 @@ interface ByteLimits {
 }
 
 /**
- * Limits on bytes of request bodies. One API key gets four bodies of maximum size, so that no key alone fills the node.
+ * Limits on bytes received from callers: request bodies, messages and filters of WebSockets. One API key gets four
+ * bodies of maximum size, so that no key alone fills the node.
  */
 export const CALLERS_BYTES: ByteLimits = { ofKey: 32 * MIB, ofNode: 128 * MIB };
 

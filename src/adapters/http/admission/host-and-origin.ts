@@ -10,8 +10,8 @@ import { forbidden } from "../../../domain/keys/principal.ts";
 
 export interface WireOptions {
   /**
-   * Accepted Host headers. A name without a port matches every port. "own": the listed addresses and those of this
-   * machine. "any": unchecked.
+   * Accepted Host headers. A name without a port matches every port. "own": the listed addresses and the loopback ones
+   * (localhost, 127.0.0.1, [::1]). "any": unchecked.
    */
   readonly hosts: readonly string[] | { readonly own: readonly string[] } | "any";
   /** Origins of pages that may call this node, as browsers send them: `https://wallet.example`. */

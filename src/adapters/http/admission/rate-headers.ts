@@ -7,7 +7,10 @@ import type { FastifyReply, FastifyRequest, onSendHookHandler } from "fastify";
 import { type KeyRates, RATE_RULE } from "../../../application/key-rates.ts";
 import type { FencepostError } from "../../../domain/errors.ts";
 
-/** Adds the rate-limit headers to responses of routes that count against the API key's rate, if the key has one. */
+/**
+ * Adds the rate-limit headers to responses of routes that count against the API key's rate of creates, if the key has
+ * one.
+ */
 export function rateHeaders(rates: Pick<KeyRates, "left">): onSendHookHandler {
   return ({ principal }: FastifyRequest, reply, payload, done) => {
     const left = principal === null ? null : rates.left(principal);
@@ -18,8 +21,8 @@ export function rateHeaders(rates: Pick<KeyRates, "left">): onSendHookHandler {
 }
 
 /**
- * Adds the rate-limit headers to the refusal of a request that exceeded a quota. Not used for the key's request rate:
- * `rateHeaders` adds the headers for that.
+ * Adds the rate-limit headers to the refusal of a request that exceeded a quota. Does nothing for the key's rate of
+ * creates: `rateHeaders` adds the headers for that.
  */
 export function quotaHeaders(reply: FastifyReply, { extras }: FencepostError): void {
   const { rule, limit, retryAfterSeconds = 1 } = extras;

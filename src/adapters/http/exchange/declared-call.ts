@@ -50,7 +50,7 @@ export function callReader(call: Call): (asked: Asked) => ReadCall {
     const request = { ...asked, params: readParams(asked.params), body: readBody(call, asked.body) };
     const { wait = 0, ...query } = { ...unsaid, ...(readQuery(asked.query) as Members) };
     refuseNone(call, query);
-    // Hold the response only while its revision is the one that the caller has already seen.
+    // A call with a `revision` parameter is held only if the caller sends the revision that it has already seen.
     const isHeld = query.revision !== undefined || call.query?.properties.revision === undefined;
     const waitMs = isHeld ? Math.round(Number(wait) * 1000) : 0;
     return {

@@ -51,7 +51,7 @@ function refuseEncoded(encoding: string | undefined) {
 }
 
 /**
- * Depth limit of a request's route. Read only if a body exceeds the usual limit, because looking up the route costs
+ * Depth limit of a request's route. Read only if the check by the usual limit fails, because looking up the route costs
  * more than checking a usual body.
  */
 function depthLimitOf(request: FastifyRequest): number {

@@ -18,7 +18,10 @@ import type { LongPolls } from "./long-polls.ts";
 
 export interface HttpServerOptions {
   readonly api: FencepostApi;
-  /** Configured API keys. "none" makes every route public; an empty list closes every route that requires a key. */
+  /**
+   * Configured API keys. "none": no route requires a key. With an empty list, only `liveKeys` open the routes that
+   * require a key.
+   */
   readonly apiKeys: readonly ApiKey[] | "none";
   /**
    * API keys that are managed while the node runs. Looked up after the configured keys, by the SHA-256 of the secret in
@@ -38,8 +41,8 @@ export interface HttpServerOptions {
   /** Receives each refused permission for the audit, with or without an API key. */
   readonly onRefused?: (refusal: Refusal) => void;
   /**
-   * Runs the handler of a create within the trace that its `traceparent` header names. Without this function, the
-   * header is ignored.
+   * Runs the handler of a create or of a JSON-RPC request within the trace that its `traceparent` header names. Without
+   * this function, the header is ignored.
    */
   readonly within?: (traceparent: unknown, handle: () => void) => void;
   /** Called once per response, for the metric `http_request_duration_seconds`. */
@@ -197,8 +200,8 @@ declare module "fastify" {
      */
     peer?: true;
     /**
-     * True if the route takes creates. While this node could not act on a create, requests wait unread and are not
-     * admitted.
+     * True if the route takes creates. While no create can be accepted (see `Reception.admittance`), requests are not
+     * admitted and not even read: they wait, or are refused.
      */
     takesIn?: true;
     /** True if the route counts against the API key's rate, and reports how much of the rate is left. */

@@ -29,8 +29,8 @@ interface AnswerSchema {
 }
 
 /**
- * For each schema title, computes members that the record lacks or has in another form. Members that are undefined are
- * left out.
+ * For each schema title, computes members that the record lacks or has in another form. If the result is undefined, the
+ * whole record is left out.
  */
 const DERIVED: Readonly<Record<string, (record: never, now: Date) => object | undefined>> = {
   SignerLane: (view: SignerView, now) => ({

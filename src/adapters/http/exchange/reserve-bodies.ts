@@ -11,7 +11,7 @@ const WITHOUT_BODY = new Set(["GET", "HEAD", "OPTIONS"]);
 const MIB = 1024 * 1024;
 /** Memory budget of other nodes, which forward admitted requests. It is separate, so that callers cannot use it up. */
 const PEERS_BYTES = { ofKey: Number.POSITIVE_INFINITY, ofNode: 256 * MIB };
-/** Largest body that is read even if the budget is used up. A kill request is smaller than this. */
+/** Largest body of an urgent route that is read even if the budget is used up. A kill request is smaller than this. */
 const URGENT_BYTES = 16 * 1024;
 
 /** Installs the hooks that reserve memory. Must run before any route is added. */

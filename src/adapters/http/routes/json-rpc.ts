@@ -1,4 +1,4 @@
-/** Ethereum's JSON-RPC, served at the root, so that a client can use this node as its only provider. */
+/** Ethereum's JSON-RPC, served at `/rpc`, so that a client can use this node as its only provider. */
 import { setMaxListeners } from "node:events";
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import { JsonRpcQuery } from "../../../contract/calls/json-rpc.ts";
@@ -18,8 +18,8 @@ import type { RpcContext } from "../rpc/rpc-context.ts";
 
 const BODY_LIMIT_BYTES = 8 * 1024 * 1024;
 /**
- * Time limit for answering a send. viem repeats a send after ten seconds without a response, so the response that names
- * the transaction must arrive before.
+ * Time limit for answering a JSON-RPC request. viem repeats a send after ten seconds without a response, so the
+ * response that names the transaction must arrive before.
  */
 const ANSWERED_WITHIN_MS = 7_500;
 const REQUEST_ID_HEADERS = ["idempotency-key", "x-fencepost-request-id"] as const;

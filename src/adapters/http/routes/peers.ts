@@ -1,6 +1,6 @@
 /**
  * Routes for calls between nodes. A refusal of the whole request (401, 404, 413, 503) promises that nothing was done.
- * Once the receiver has accepted the creates, each has its own result, and an unexpected failure is a 500.
+ * Once the receiver processes the creates, each has its own result, and an unexpected failure is a 500.
  */
 import type { FastifyInstance, FastifyRequest } from "fastify";
 import type { Created } from "../../../application/api.ts";

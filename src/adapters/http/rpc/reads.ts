@@ -83,8 +83,8 @@ async function accounts({ api, chainId, checksum, principal }: RpcContext) {
 }
 
 /**
- * Answers `eth_getTransactionCount`. For `pending` it is the lane's next nonce, which includes transactions that are in
- * no node's pool yet. Other blocks are answered by the chain.
+ * Answers `eth_getTransactionCount`. For `pending` of a signer it is the lane's next nonce, which includes transactions
+ * that are in no node's pool yet, or the chain's count if that is higher. All else is answered by the chain.
  */
 async function transactionCount(context: RpcContext, item: RpcItem) {
   const [address, tag] = listOf(item.params);
@@ -98,7 +98,7 @@ async function transactionCount(context: RpcContext, item: RpcItem) {
 }
 
 /**
- * Next nonce of a signer. Null if the address is not a signer of this node that the API key may see; "new" if its lane
+ * Next nonce of a signer. Null if the address is not a signer on this chain that the API key may see; "new" if its lane
  * has no nonce yet.
  */
 async function cursorOf({ api, chainId }: RpcContext, address: string) {

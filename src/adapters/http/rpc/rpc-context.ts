@@ -26,7 +26,8 @@ export interface RpcContext
   /** Size of the received JSON-RPC request in bytes. */
   readonly bytes: number;
   /**
-   * Request id from a header, for the sends of the JSON-RPC request. If there are several sends, an index is appended.
+   * Request id from a header, for the sends of the JSON-RPC request. In a batch, each send's index in the batch is
+   * appended.
    */
   readonly requestId: string | null;
   /** True if the nonce of transaction objects is ignored. */

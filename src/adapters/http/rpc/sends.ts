@@ -206,7 +206,7 @@ async function named(context: RpcContext, request: CreateRequest, place: number)
   return { ...request, requestId: earlier[found.indexOf(true)] ?? nameIn(window, own) };
 }
 
-/** True if this API key created a transaction with that request id less than a minute ago. */
+/** True if a transaction with that request id was created less than a minute ago, and not by another API key. */
 async function isRepeatOf(context: RpcContext, request: CreateRequest, requestId: string) {
   const { api, clock, principal } = context;
   const lane = { signer: String(request.signer), chainId: Number(request.chainId) };

@@ -25,8 +25,8 @@ export interface RpcSocketsOptions extends Pick<HttpServerOptions, "api" | "cloc
 }
 
 /**
- * Matches paths of WebSockets. Other paths with this prefix are refused: `inject` parses a URL, so `/rpc/../api` would
- * be another route.
+ * Upgrades under the first pattern are handled here, and all of them that do not match the second are refused: `inject`
+ * parses a URL, so `/rpc/../api` would be another route.
  */
 const UNDER_RPC = /^\/rpc(?:[/\\?]|$)/;
 const AT_RPC = /^\/rpc(?:\/[\w-]+)?(?:\/key\/(?<secret>[^/\\?#]+))?(?:\?|$)/;

@@ -139,10 +139,11 @@ function stateOfLane(order: "t.nonce" | "t.nonce DESC", where: string) {
 const NONE_MET = "met AS MATERIALIZED (SELECT live.chain_id, NULL::uuid AS tx_id FROM live WHERE false)";
 
 /**
- * SQL: finds a page of transactions in flight without collecting all of them, which would be too many with many lanes.
- * The newest ones are found among the last signed transactions. Every transaction in flight was signed (CHECK
- * transaction_signed), so it has a first attempt. The oldest ones are found among the oldest live rows, which also
- * include settled transactions that are still watched for reorgs.
+ * SQL: tries to find a page of transactions in flight with a short read, because all of them would be too many with
+ * many lanes; if the page is not full, they are collected after all. The newest ones are found among the last signed
+ * transactions. Every transaction in flight was signed (CHECK transaction_signed), so it has a first attempt. The
+ * oldest ones are found among the oldest live rows, which also include settled transactions that are still watched for
+ * reorgs.
  */
 export const IN_FLIGHT_MET = `met AS MATERIALIZED (
     SELECT live.chain_id, page.tx_id FROM live CROSS JOIN LATERAL (

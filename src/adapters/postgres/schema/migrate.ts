@@ -267,7 +267,7 @@ function replacedBy(migrations: readonly Migration[], ledger: Ledger): ReadonlyS
   return new Set(names);
 }
 
-/** Refuses unknown migrations in the database, unless all follow the known ones, as after a one-release upgrade. */
+/** Refuses unknown migrations, unless all follow the known ones and declare that they work with this program. */
 function refuseNewer(migrations: readonly Migration[], pending: readonly Migration[], ledger: Ledger) {
   const known = new Set(migrations.map(({ name }) => name));
   const newest = migrations.at(-1)?.name ?? "";

@@ -18,7 +18,7 @@ type Held = Omit<LeaseStore, "registerInstance" | "acquireLane" | "claimLanes">;
 export function leasesIn(leasing: DurableRuntime, renewing: DurableRuntime): Held {
   /**
    * Commits one statement in one round trip; false if nothing is committed. The server ends the transaction if the
-   * database was restored or replaced.
+   * instance is dead or expired, or if the database was restored or replaced.
    */
   const atOnce = async (commandFor: (marker: string) => Command) => {
     const known = renewing.history.standing;

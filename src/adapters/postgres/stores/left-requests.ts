@@ -1,5 +1,5 @@
 /**
- * Implements LeftRequestStore on PostgreSQL: requests that nodes queue for the owner of a lane if the owner has no URL.
+ * Implements LeftRequestStore on PostgreSQL: requests that nodes queue for the owner of a lane if they cannot call it.
  */
 import type { LeftRequestStore } from "../../../ports/left-request-store.ts";
 import { withLane } from "../rows/columns.ts";

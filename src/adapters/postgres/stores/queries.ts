@@ -110,8 +110,8 @@ async function census(reading: Reading): Promise<Census> {
 }
 
 /**
- * Reads the hashes of transactions' first attempts. An id that has no attempts may be an alias; then the hash of the
- * actual transaction is returned.
+ * Reads the hashes of transactions' first attempts. An id without a transaction's row may be an alias; then the hash of
+ * the actual transaction is returned.
  */
 async function firstHashesOf(reading: Reading, txIds: readonly string[]) {
   const found = await ask(reading, readFirstHashes(txIds));
@@ -247,7 +247,8 @@ const OUTCOMES: readonly State[] = ["CONFIRMED", "FAILED_FINAL"];
 /**
  * Finds the ids of a page, in the requested order: a keyset page over transaction ids. Each combination of filters has
  * a separate statement with a matching index: final rows by outcome, live rows, and waiting intake rows, of all or some
- * chains, or of one signer. Only a few rows share a hash or a request id, so pages filtered by these are not limited.
+ * chains, or of one signer. Only a few rows share a hash or a request id, so all ids that have one are returned; the
+ * caller filters and limits them.
  */
 export async function findPage(reading: Reading, filter: ListFilter): Promise<readonly string[]> {
   const [, ...parts] = await reading.read(pages.preferOrder(), ...partsOf(filter));

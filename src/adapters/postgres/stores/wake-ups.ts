@@ -2,8 +2,8 @@
  * Implements WakeUps through LISTEN and NOTIFY, over one session that is used for nothing else.
  *
  * A transaction that notifies takes a server-wide lock at its COMMIT, so no transaction that does other work notifies.
- * Instead, hints are collected and sent a few times a second, in separate transactions that do not wait for the disk.
- * If no session for LISTEN is possible, this is reported once, and no hints are received.
+ * Instead, hints are collected for a moment and sent together, in separate transactions that do not wait for the disk.
+ * If no session for LISTEN is possible, this is reported once, and hints are neither sent nor received.
  */
 import type pg from "pg";
 import type { BackoffRule } from "../../../domain/pace/when.ts";

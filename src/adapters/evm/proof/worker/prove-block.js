@@ -101,9 +101,9 @@ function proveContents({ receipts, wanted }, block, transactions) {
 }
 
 /**
- * Verdict for a block that lists a transaction whose contents do not hash to its listed hash. If this node signed the
- * transaction, its encoding is known, so the block is contradicted. Otherwise the block is unprovable: Bor lists
- * transactions that the block does not commit to, under hashes that do not match their contents.
+ * Verdict for a block that lists a transaction whose contents do not hash to its listed hash. If the transaction is one
+ * of `wanted`, the response contradicts that hash. Otherwise the block is unprovable: Bor lists transactions that the
+ * block does not commit to, under hashes that do not match their contents.
  *
  * @param {string} hash
  * @param {readonly string[]} wanted

@@ -15,7 +15,8 @@ import { type Address, type LaneKey, laneKey } from "../../../../domain/lane.ts"
 const MOST = { nonces: 65_536, noncesOfLane: 4_096, payloadsOfNonce: 16 };
 
 /**
- * A payload that this process has agreed to sign. It is remembered, so that no other payload is signed for its nonce.
+ * A payload that this process has agreed to sign. It is remembered, so that another payload for its nonce is signed
+ * only with a valid declared reason.
  */
 interface Remembered extends PayloadIdentity {
   readonly isFirst: boolean;
@@ -48,7 +49,7 @@ export class PayloadMemory {
 
   /**
    * Returns the first payload that must not be signed, or null if all may be signed. In that case they are recorded at
-   * once, so that no concurrent request signs another payload. Payloads that are then not signed are removed with
+   * once, so that concurrent requests are checked against them. Payloads that are then not signed are removed with
    * `notSigned`.
    */
   admit(signer: Address, term: number, asked: readonly ToSign[]): (MemoryRefusal & { readonly index: number }) | null {
@@ -75,8 +76,8 @@ export class PayloadMemory {
   }
 
   /**
-   * Removes payloads that were admitted but not signed because the key service was unavailable. They do not restrict
-   * later requests.
+   * Removes payloads that were admitted but not signed because signing failed, for example because the key service was
+   * unavailable. They do not restrict later requests.
    */
   notSigned(signer: Address, term: number, asked: readonly ToSign[]): void {
     for (const each of asked) {

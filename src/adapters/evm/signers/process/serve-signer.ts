@@ -23,13 +23,16 @@ import {
 
 export interface ServeSignerPorts {
   readonly clock: Clock;
-  /** Makes the function that masks the keys of the start message in every text that leaves the process. */
+  /**
+   * Makes the function that masks secrets (keys, passwords, tokens) of the start message, and of the files that it
+   * names, in every text that leaves the process.
+   */
   readonly maskOf: (beginning: Beginning) => Promise<(text: string) => string>;
 }
 
 /**
- * Responses are collected and written together. From this number of signatures on, they are written at once, without
- * waiting for the next request.
+ * The responses of one turn of the event loop are written together. Once they contain this many signatures, they are
+ * written at once, without waiting for the end of the turn.
  */
 const ENOUGH = 64;
 

@@ -41,7 +41,10 @@ export function neverStarted(ended: Promise<string>): Launched {
 }
 
 export interface SigningProcessOptions {
-  /** Starts the signing process. If it throws, the start is retried, as after the end of a process. */
+  /**
+   * Starts the signing process. A throw counts as the end of the process: at the first start it is reported to the
+   * caller, later the start is retried.
+   */
   readonly launch: () => Launched;
   /** Start message with the keys. The process starts while the message is being prepared. */
   readonly beginning: Promise<Beginning>;

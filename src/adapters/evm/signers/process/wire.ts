@@ -14,7 +14,10 @@ import { SigningFailed } from "../local-signer.ts";
 import type { SignerSources } from "../open-signer.ts";
 import { BadKey } from "../private-keys.ts";
 
-/** Start message for the signing process: the keys, and no other part of the configuration. */
+/**
+ * Start message for the signing process: the sources of its keys, the settings of key services, and the bounds that it
+ * enforces. It contains no other part of the configuration.
+ */
 export interface Beginning {
   readonly sources: SignerSources;
   /** Environment variables with settings of AWS, Google Cloud and Vault. */

@@ -29,7 +29,10 @@ const AT_ONCE = 16;
 export function remoteKey(address: Address, signOne: (transaction: UnsignedTransaction) => Promise<SignedTransaction>) {
   return {
     address,
-    /** Signs transactions in order. If one fails, the error contains the signatures made before it. */
+    /**
+     * Signs transactions, several at once, and returns them in order. If one fails, the error contains the signatures
+     * of the transactions before it.
+     */
     async sign(transactions: readonly UnsignedTransaction[]): Promise<readonly SignedTransaction[]> {
       const signed: SignedTransaction[] = [];
       for (let from = 0; from < transactions.length; from += AT_ONCE) {
