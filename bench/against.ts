@@ -73,12 +73,19 @@ interface Pair {
   readonly there: number;
 }
 
-/** Indented figures carry the name of the one above: "processor time of the node" belongs to each of several measures. */
+/**
+ * Pairs the figures of both builds. An indented figure gets the name of the last unindented one in front. Figures with the
+ * same name, such as the processor time of two clients, are numbered: a median must not mix them.
+ */
 function pairsOf(here: readonly Figure[], there: readonly Figure[]): readonly Pair[] {
   let parent = "";
+  const seen = new Map<string, number>();
   return here.flatMap(({ measure, unit, value }, index) => {
     if (!measure.startsWith(" ")) parent = measure;
-    const name = measure === parent ? measure : `${parent}: ${measure.trim()}`;
+    const plain = measure === parent ? measure : `${parent}: ${measure.trim()}`;
+    const times = (seen.get(plain) ?? 0) + 1;
+    seen.set(plain, times);
+    const name = times === 1 ? plain : `${plain} (${times})`;
     const other = there[index];
     return other?.measure === measure ? [{ measure: name, unit, here: value, there: other.value }] : [];
   });

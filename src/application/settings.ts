@@ -113,8 +113,8 @@ export interface ChainSettings extends CeilingSettings {
    */
   readonly holePolicy: "move" | "heal";
   /**
-   * What to do with the nonce of an expired reservation: a placeholder fills it once no transaction of its caller is
-   * found, or it is left to the hole policy.
+   * The nonce of an expired reservation blocks all higher ones. `placeholder`: a placeholder fills it once no
+   * transaction of its caller is found. `hole`: the hole policy decides.
    */
   readonly expiredReservations: "placeholder" | "hole";
   /** Maximum number of placeholders per hour that a lane pays for expired reservations. */

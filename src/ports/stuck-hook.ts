@@ -65,7 +65,7 @@ export interface StuckDecision {
   /** For REPLACE: bytes that the hook itself signed, for this signer, chain and nonce. */
   readonly rawTransaction?: unknown;
   /**
-   * What follows the action. `track`: continue as usual. `stuck`: report STUCK. `manual`: leave the transaction to
+   * The node's next step after the action. `track`: continue as usual. `stuck`: report STUCK. `manual`: leave the transaction to
    * people; the hook is not called again.
    */
   readonly then?: "track" | "stuck" | "manual";

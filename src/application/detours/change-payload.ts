@@ -122,7 +122,7 @@ export async function changeQueued(work: QueuedWork): Promise<ChangeResult> {
 }
 
 /**
- * What the policies check for a change. A placeholder is checked as one, because only an operator or the hook requests
+ * Kind of policy check for a change. A placeholder is checked as one, because only an operator or the hook requests
  * it. A new price for a placeholder is checked as a cost, because it may come from the transaction's owner, whose
  * limits apply.
  */

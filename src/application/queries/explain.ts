@@ -95,7 +95,7 @@ async function situationOf(ports: ExplainPorts, record: TransactionRecord): Prom
   const transaction = { ...transactionFacts(record, history), forbidden, forbiddenCancel, refusal };
   const now = ports.clock.now();
   const signerAway = lane.signerAway ?? reported.signerAway;
-  // Whether the chain is reachable is reported for the node that owns the lane, not for this node.
+  // `reachable` is about the node that owns the lane, not about this node: only the owner sends.
   const isActedFor = owned === undefined && lane.owner !== null && lane.owner.expiresAt > now;
   const reachable = isActedFor && known.known ? !reported.unreachableFrom.includes(lane.owner.nodeId) : known.reachable;
   return { now, transaction, lane: { ...lane, signerAway }, chain: { ...chain, reachable } };
@@ -253,7 +253,7 @@ async function disputeOver(context: ChainContext, receipt: Receipt): Promise<Exp
   return verdict?.kind === "disagree" ? { code: "RPC_DISAGREES", answers: verdict.answers, since: null } : null;
 }
 
-/** Whether the transaction is in a pool; null if it was never sent, or the endpoint does not list its pool. */
+/** True if the transaction is in the mempool; null if it was never sent, or the endpoint does not list its mempool. */
 async function isPooled(context: ChainContext, record: TransactionRecord) {
   if (record.nonce === null || record.lastSubmittedAt === null) return null;
   const answer = await context.chain.pooled(record.lane.signer, [record.nonce]);

@@ -81,7 +81,7 @@ export interface HeadOfLine {
   readonly stuck: boolean;
 }
 
-/** Whether a node accepts nonces above the next one to be mined. */
+/** A node's treatment of future nonces, those above the next one to be mined: accepted (open) or refused (closed). */
 export type Window =
   | { readonly kind: "open" }
   /**

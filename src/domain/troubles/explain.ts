@@ -27,7 +27,7 @@ import type { Cause, Explanation, Situation } from "./situation.ts";
 import { type CauseCode, type HelpCode, TROUBLES } from "./table.ts";
 import { agoInWords, inSentence } from "./words.ts";
 
-/** What stands between a transaction and its outcome, the decisive obstacle first, and the remedies that help now. */
+/** Obstacles between a transaction and its outcome, the decisive one first, and the remedies that help now. */
 interface Finding {
   readonly causes: readonly Cause[];
   readonly steps: readonly Step[];

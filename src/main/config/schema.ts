@@ -152,7 +152,7 @@ export const CHAIN_SETTINGS = settings({
    */
   maxReservations: whole(16, [1, MAX_COUNT]),
   /**
-   * What fills the nonce of an expired reservation: a placeholder transaction, or the general repair of nonce gaps
+   * The nonce of an expired reservation is filled by a placeholder transaction, or by the general repair of nonce gaps
    * (`hole`).
    */
   expiredReservations: oneOf("placeholder", "hole"),
