@@ -18,12 +18,14 @@ describe("a signer pool whose lanes belong to two nodes", () => {
 
     const payload = { to: RECIPIENT, value: 1 };
     // A pool skips a lane that has just changed its owner until the new owner has resumed it. Probe until both lanes
-    // are used.
+    // are used. Each probe is final before the next is sent: a lane with a queue of probes would get no requests below.
     const open = new Set<string>();
     let probes = 0;
     await waitUntil(async () => {
       for (const client of clients) {
-        open.add((await client.send({ signer: { pool: "payouts" }, payload })).signer);
+        const { txId, signer } = await client.send({ signer: { pool: "payouts" }, payload });
+        await client.waitFor(txId);
+        open.add(signer);
         probes++;
       }
       return open.size === 2;
