@@ -7,7 +7,7 @@ import {
   signTransaction,
   toHex,
 } from "../../src/adapters/evm/signers/worker/serialise.js";
-import { keccak256 } from "../../src/adapters/evm/threads/keccak.js";
+import { keccak256, keccakLoaded } from "../../src/adapters/evm/threads/keccak.js";
 import type { ToSign } from "../../src/domain/keys/signing.ts";
 import type { Address, Hex } from "../../src/domain/lane.ts";
 import type { UnsignedTransaction } from "../../src/domain/transaction/transaction.ts";
@@ -52,6 +52,7 @@ export function counter(): () => number {
 }
 
 const curve = await loadCurve();
+await keccakLoaded;
 
 /**
  * A fake signer that writes the sender's address in the place of `r`, without key or curve, in a tenth of the time.

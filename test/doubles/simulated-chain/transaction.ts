@@ -1,7 +1,9 @@
 import { toHex } from "../../../src/adapters/evm/signers/worker/serialise.js";
-import { keccak256 } from "../../../src/adapters/evm/threads/keccak.js";
+import { keccak256, keccakLoaded } from "../../../src/adapters/evm/threads/keccak.js";
 import type { Address, Hash, Hex } from "../../../src/domain/lane.ts";
 import { listItems, type RlpItem, readItem } from "./rlp.ts";
+
+await keccakLoaded;
 
 /** A transaction as a mempool sees it: its cost, its requirements, and its position in its sender's order. */
 export interface SimulatedTransaction {

@@ -10,7 +10,17 @@ import hashWasm from "hash-wasm/dist/keccak.umd.min.js";
  */
 
 /** @type {Keccak} */
-export const keccak256 = await loadKeccak();
+let loaded = () => {
+  throw new Error("await keccakLoaded before the first hash");
+};
+
+/** Settles when `keccak256` can be called. Not a top-level await: CommonJS cannot `require` a module that has one. */
+export const keccakLoaded = loadKeccak().then((hash) => {
+  loaded = hash;
+});
+
+/** @type {Keccak} */
+export const keccak256 = (bytes) => loaded(bytes);
 
 /**
  * Loads Keccak-256 as WebAssembly, or viem's JavaScript if WebAssembly is not available (node --jitless).

@@ -3,8 +3,11 @@ import { headerHash } from "../../../../src/adapters/evm/proof/worker/header.js"
 import { orderedTrieRoot } from "../../../../src/adapters/evm/proof/worker/ordered-trie.js";
 import { proveBlock } from "../../../../src/adapters/evm/proof/worker/prove-block.js";
 import { encodeTransaction } from "../../../../src/adapters/evm/proof/worker/transactions.js";
+import { keccakLoaded } from "../../../../src/adapters/evm/threads/keccak.js";
 import { type DevChain, startEmbeddedChain } from "../../../../src/main/dev/embedded/start-chain.ts";
 import { mineVariedBlock, type ShownBlock, showLatest } from "../../../support/varied-block.ts";
+
+await keccakLoaded;
 
 const ZERO_HASH = `0x${"0".repeat(64)}`;
 const NO_BLOOM = `0x${"0".repeat(512)}`;

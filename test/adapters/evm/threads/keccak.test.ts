@@ -1,7 +1,9 @@
 import fc from "fast-check";
 import { keccak256 as byViem } from "viem/utils";
 import { describe, expect, it } from "vitest";
-import { type Keccak, keccak256, loadKeccak } from "../../../../src/adapters/evm/threads/keccak.js";
+import { type Keccak, keccak256, keccakLoaded, loadKeccak } from "../../../../src/adapters/evm/threads/keccak.js";
+
+await keccakLoaded;
 
 describe("Keccak-256 in the worker threads", () => {
   it("equals viem's result", () => {

@@ -11,6 +11,7 @@ import { codeOf, messageOf } from "../../../../domain/text/thrown.ts";
 import type { UnsignedTransaction } from "../../../../domain/transaction/transaction.ts";
 import type { Clock } from "../../../../ports/clock.ts";
 import { type SignedTransaction, SignerAway } from "../../../../ports/signer.ts";
+import { keccakLoaded } from "../../threads/keccak.js";
 import { addressOf, BadKey, type Warn } from "../private-keys.ts";
 import { type Curve, loadCurve } from "../worker/curve.js";
 import {
@@ -61,6 +62,7 @@ let curve: Promise<Curve> | null = null;
 export async function isSignedBy(address: Address, transaction: EncodedTransaction, signature: EthereumSignature) {
   // The curve is loaded once, and only if keys are outside this process.
   curve ??= loadCurve();
+  await keccakLoaded;
   const key = await (await curve).recover(hashToSign(transaction), signature);
   return key !== null && addressOf(key) === address;
 }

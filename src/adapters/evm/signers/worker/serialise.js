@@ -1,5 +1,5 @@
 // @ts-check
-import { keccak256 } from "../../threads/keccak.js";
+import { keccak256, keccakLoaded } from "../../threads/keccak.js";
 import { bytes, EMPTY, integer, integerFromHex, list } from "../../threads/rlp.js";
 
 /**
@@ -79,11 +79,12 @@ function accessListOf(entries) {
  * @returns {Promise<SignedTransaction>}
  */
 export async function signTransaction(transaction, sign) {
+  await keccakLoaded;
   const raw = serialiseSigned(transaction, await sign(hashToSign(transaction)));
   return { rawTransaction: `0x${raw}`, txHash: toHex(keccak256(Buffer.from(raw, "hex"))) };
 }
 
-/** Hash of the unsigned transaction, which the key signs. @param {EncodedTransaction} transaction */
+/** Hash of the unsigned transaction, which the key signs. Needs `keccakLoaded`. @param {EncodedTransaction} transaction */
 export const hashToSign = (transaction) => keccak256(Buffer.from(serialiseUnsigned(transaction), "hex"));
 
 /** Converts bytes to hex with prefix. @param {Uint8Array} bytes @returns {`0x${string}`} */
