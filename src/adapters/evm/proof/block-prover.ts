@@ -15,7 +15,7 @@ import { fetchBlockReceipts, readReceipt } from "../reads/read-receipts.ts";
 import type { Endpoint } from "../rpc/endpoints.ts";
 import { saysNoSuchBlock } from "../rpc/read-block.ts";
 import { type Fields, read, resultOf, withholds } from "../rpc/rpc-errors.ts";
-import { workerThread } from "../threads/worker-thread.ts";
+import { threadOptions, workerThread } from "../threads/worker-thread.ts";
 import type { BlockEvidence, BlockVerdict, ProvedTransaction } from "./worker/prove-block.js";
 
 /** Largest number of transactions in a block that is fetched in full. Receipts of larger blocks stay unproven. */
@@ -43,7 +43,8 @@ interface Shown extends Pick<BlockEvidence, "block" | "receipts"> {
 export class BlockProver {
   readonly #thread = workerThread<BlockEvidence, BlockVerdict>({
     name: "the proving thread",
-    start: () => new Worker(new URL("./worker/prove-worker.js", import.meta.url), { name: "fencepost-prove" }),
+    start: () =>
+      new Worker(new URL("./worker/prove-worker.js", import.meta.url), { ...threadOptions(), name: "fencepost-prove" }),
     failure: (message, options) => new ProofFailed(message, options),
   });
   /**

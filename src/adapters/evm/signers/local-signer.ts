@@ -2,7 +2,7 @@ import { once } from "node:events";
 import { Worker } from "node:worker_threads";
 import type { Address } from "../../../domain/lane.ts";
 import type { Signer } from "../../../ports/signer.ts";
-import { workerThread } from "../threads/worker-thread.ts";
+import { threadOptions, workerThread } from "../threads/worker-thread.ts";
 import { type KeystoreSource, loadKeystoreDirectory } from "./keystore.ts";
 import type { MnemonicSource } from "./mnemonic.ts";
 import { BadKey, parsePrivateKeys, readSecretFile, type SigningKey, type Warn } from "./private-keys.ts";
@@ -42,7 +42,11 @@ export interface LocalSignerOptions {
 }
 
 export const startSignWorker: StartWorker = (data) =>
-  new Worker(new URL("./worker/sign-worker.js", import.meta.url), { workerData: data, name: "fencepost-sign" });
+  new Worker(new URL("./worker/sign-worker.js", import.meta.url), {
+    ...threadOptions(),
+    workerData: data,
+    name: "fencepost-sign",
+  });
 
 /**
  * A signer with the kind of its curve implementation. `javascript`, used if WebAssembly is not available, is slower and

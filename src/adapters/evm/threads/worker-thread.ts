@@ -1,4 +1,4 @@
-import type { Worker } from "node:worker_threads";
+import type { Worker, WorkerOptions } from "node:worker_threads";
 import { pendingRequests } from "./pending.ts";
 
 /**
@@ -14,6 +14,14 @@ interface WorkerThreadOptions {
   readonly name: string;
   readonly start: () => Worker;
   readonly failure: (message: string, options?: ErrorOptions) => Error;
+}
+
+/**
+ * Options of a new thread. A thread inherits the Node options of its process, and Node refuses to load a file with
+ * `--input-type`, the option of `node --input-type=module -e`. Without it, no options are passed: Node refuses V8's.
+ */
+export function threadOptions(): Pick<WorkerOptions, "execArgv"> {
+  return process.execArgv.some((option) => option.startsWith("--input-type")) ? { execArgv: [] } : {};
 }
 
 /**
