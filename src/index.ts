@@ -12,13 +12,13 @@ export {
 export type { FeeMarket, Fees } from "./domain/transaction/fees.ts";
 export type { State, SubState } from "./domain/transaction/transitions.ts";
 export { defineConfig, type FencepostConfig } from "./main/config/define.ts";
-export {
-  type BlocksOptions,
-  type CallerTransaction,
-  createFencepost,
-  type Fencepost,
-  type FencepostOptions,
-  type SendOptions,
+export { createFencepost } from "./main/create-fencepost.ts";
+export type {
+  BlocksOptions,
+  CallerTransaction,
+  Fencepost,
+  FencepostOptions,
+  SendOptions,
 } from "./main/library.ts";
 export type { Block } from "./ports/chain.ts";
 export type { StuckContext, StuckDecision, StuckResolutionHook } from "./ports/stuck-hook.ts";

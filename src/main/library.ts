@@ -78,10 +78,7 @@ const DEFAULT_DEPTH = 20;
  */
 const NOT_SERVED = { auth: "none", host: "127.0.0.1" };
 
-/**
- * Runs the same node as `fencepost start` inside this process, without HTTP. It forwards creates to nodes that have a
- * URL, but has none itself, and owns a lane only if no node with a URL serves it.
- */
+/** Implementation of the exported function of this name (create-fencepost.ts). */
 export async function createFencepost(options: FencepostOptions): Promise<Fencepost> {
   const { signers, onEvent, repricing, stuckHook, ...rest } = options;
   const settings = typeof stuckHook === "string" ? { ...rest, stuckHook } : rest;
