@@ -1,0 +1,137 @@
+/**
+ * `npm run test:pack`: a project installs the package as npm would publish it, loads it in each way that docs/embed.md
+ * names, and sends a transaction from its own process.
+ */
+import { mkdirSync, readdirSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { type Stack, startFencepost } from "fencepost/testing";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { spawnScript } from "../support/node-process.ts";
+import { npmInstall, pack } from "../support/packed.ts";
+import { makeTemporaryDirectory, type TemporaryDirectory } from "../support/temporary-directory.ts";
+
+const TOOLS = [
+  "@arethetypeswrong/cli@0.18.5",
+  "@types/node@20.19.43",
+  "esbuild@0.28.2",
+  "ethers@6.17.0",
+  "jest@30.5.2",
+  "publint@0.3.25",
+  "typescript@7.0.2",
+  "typescript-5@npm:typescript@5.9.3",
+  "webpack@5.112.2",
+];
+
+/** Sends one transaction and waits for its outcome. */
+const SEND = `
+  const { DATABASE, RPC, KEY, SIGNER } = process.env;
+  const chains = [{ rpc: String(RPC), confirmations: 1 }];
+  const fencepost = await createFencepost({ databaseUrl: String(DATABASE), chains, signers: [String(KEY)] });
+  const { txId } = await fencepost.send({ signer: String(SIGNER), payload: { to: String(SIGNER), value: 1n } });
+  const { state } = await fencepost.waitFor(txId);
+  await fencepost.close();
+  console.log(state);
+`;
+const IMPORT = 'import { createFencepost } from "fencepost";';
+const ASYNC = `(async () => {${SEND}})().catch((error) => { console.error(error.message); process.exit(1); });`;
+const SUBPATHS = ["client", "viem", "ethers", "testing", "config"];
+const TYPESCRIPT = { strict: true, target: "es2022", types: ["node"] };
+
+const FILES: Readonly<Record<string, string>> = {
+  "package.json": JSON.stringify({ name: "app", private: true, jest: { testTimeout: 60_000 } }),
+  "imported.mjs": IMPORT + SEND,
+  "required.cjs": `const { createFencepost } = require("fencepost"); ${ASYNC}`,
+  "app.test.js": `test("sends", async () => { const { createFencepost } = await import("fencepost"); ${SEND} });`,
+  "typed/app.ts": IMPORT + ASYNC,
+  "typed/subpaths.ts": SUBPATHS.map((path) => `export * as ${path} from "fencepost/${path}";`).join("\n"),
+  "typed/nodenext.json": JSON.stringify({ compilerOptions: { ...TYPESCRIPT, module: "nodenext", outDir: "nodenext" } }),
+  "typed/node10.json": JSON.stringify({
+    compilerOptions: {
+      ...{ ...TYPESCRIPT, module: "commonjs", moduleResolution: "node10", outDir: "node10" },
+      // The types of the packages below are not all written for this old resolution.
+      skipLibCheck: true,
+    },
+  }),
+};
+
+type Argv = readonly string[];
+
+const tsc = (version: string, project: string) => [`node_modules/${version}/bin/tsc`, "-p", `typed/${project}.json`];
+
+function esbuild(outfile: string, external: Argv): Argv {
+  const form = { bundle: true, platform: "node", format: outfile.endsWith(".mjs") ? "esm" : "cjs", logLevel: "error" };
+  const options = { ...form, entryPoints: ["typed/app.ts"], outfile: `dist/${outfile}`, external };
+  return ["-e", `require("esbuild").buildSync(${JSON.stringify(options)})`];
+}
+
+function webpack(filename: string, externals: object): Argv {
+  const form = { mode: "production", target: "node", entry: "./imported.mjs" };
+  const options = { ...form, output: { filename }, externals };
+  const check = "if (error || stats.hasErrors() || stats.hasWarnings()) throw error ?? new Error(stats.toString());";
+  return ["-e", `require("webpack")(${JSON.stringify(options)}, (error, stats) => { ${check} })`];
+}
+
+let directory: TemporaryDirectory;
+let stack: Stack;
+
+async function node(argv: Argv) {
+  const { address, privateKey } = stack.strangers[0] as Stack["strangers"][number];
+  const variables = { DATABASE: stack.databaseUrl, RPC: stack.rpcUrl, KEY: privateKey, SIGNER: address };
+  const child = spawnScript(argv, { directory: directory.path, variables });
+  const { code } = await child.exited;
+  return { code, output: child.stdout() + child.stderr() };
+}
+
+beforeAll(async () => {
+  directory = await makeTemporaryDirectory();
+  stack = await startFencepost({ signers: 1 });
+  mkdirSync(join(directory.path, "typed"));
+  for (const [name, text] of Object.entries(FILES)) writeFileSync(join(directory.path, name), text);
+  npmInstall(directory.path, [pack(directory.path), ...TOOLS]);
+}, 600_000);
+afterAll(async () => {
+  await stack?.stop();
+  await directory?.remove();
+});
+
+describe("the packed library sends a transaction if it is loaded by", () => {
+  it.each<readonly [name: string, build: Argv | null, run: Argv]>([
+    ["import", null, ["imported.mjs"]],
+    ["import in node -e", null, ["--input-type=module", "-e", IMPORT + SEND]],
+    ["require", null, ["required.cjs"]],
+    ["TypeScript compiled to CommonJS", tsc("typescript", "nodenext"), ["typed/nodenext/app.js"]],
+    ["TypeScript 5 with node10 resolution", tsc("typescript-5", "node10"), ["typed/node10/app.js"]],
+    ["Jest", null, ["--experimental-vm-modules", "node_modules/jest/bin/jest.js", "app.test.js"]],
+    ["a bundle of esbuild in ESM", esbuild("external.mjs", ["fencepost"]), ["dist/external.mjs"]],
+    ["a bundle of esbuild in CommonJS", esbuild("external.cjs", ["fencepost"]), ["dist/external.cjs"]],
+    ["a bundle of webpack", webpack("webpack.cjs", { fencepost: "commonjs fencepost" }), ["dist/webpack.cjs"]],
+  ])("%s", async (_, build, run) => {
+    if (build !== null) expect(await node(build)).toEqual({ code: 0, output: "" });
+    expect(await node(run)).toEqual({ code: 0, output: expect.stringContaining("CONFIRMED") });
+  });
+});
+
+describe("the packed library inside a bundle", () => {
+  it.each<readonly [name: string, build: Argv, run: Argv]>([
+    ["esbuild in ESM", esbuild("inside.mjs", []), ["dist/inside.mjs"]],
+    ["esbuild in CommonJS", esbuild("inside.cjs", []), ["dist/inside.cjs"]],
+    ["webpack", webpack("inside-webpack.cjs", {}), ["dist/inside-webpack.cjs"]],
+  ])("of %s fails with the option that keeps it outside", async (_, build, run) => {
+    expect(await node(build)).toEqual({ code: 0, output: "" });
+    expect(await node(run)).toEqual({ code: 1, output: expect.stringContaining("--external:fencepost") });
+  });
+});
+
+describe("the packed types", () => {
+  it("are found by every kind of resolution, and describe an ES module", async () => {
+    const [file] = readdirSync(directory.path).filter((name) => name.endsWith(".tgz"));
+    // Node has `require` of ES modules since 20.19, so that one finding of arethetypeswrong is no error.
+    const types = ["node_modules/@arethetypeswrong/cli/dist/index.js", "--ignore-rules", "cjs-resolves-to-esm"];
+    expect(await node([...types, "--", `${file}`])).toMatchObject({ code: 0 });
+    // publint knows no launcher that begins as a shell script.
+    const lint = `import { publint } from "publint";
+      const { messages } = await publint({ pkgDir: "node_modules/fencepost" });
+      console.log(messages.map(({ code }) => code).join());`;
+    expect(await node(["--input-type=module", "-e", lint])).toEqual({ code: 0, output: "BIN_FILE_NOT_EXECUTABLE\n" });
+  });
+});
