@@ -34,7 +34,9 @@ const SEND = `
 `;
 const IMPORT = 'import { createFencepost } from "fencepost";';
 const ASYNC = `(async () => {${SEND}})().catch((error) => { console.error(error.message); process.exit(1); });`;
-const SUBPATHS = ["client", "viem", "ethers", "testing", "config"];
+const reexports = (...paths: readonly string[]) =>
+  paths.map((path) => `export * as ${path} from "fencepost/${path}";`).join("\n");
+const BUNDLED = ["client", "viem", "ethers", "config"];
 const TYPESCRIPT = { strict: true, target: "es2022", types: ["node"] };
 
 const FILES: Readonly<Record<string, string>> = {
@@ -43,7 +45,8 @@ const FILES: Readonly<Record<string, string>> = {
   "required.cjs": `const { createFencepost } = require("fencepost"); ${ASYNC}`,
   "app.test.js": `test("sends", async () => { const { createFencepost } = await import("fencepost"); ${SEND} });`,
   "typed/app.ts": IMPORT + ASYNC,
-  "typed/subpaths.ts": SUBPATHS.map((path) => `export * as ${path} from "fencepost/${path}";`).join("\n"),
+  "typed/subpaths.ts": reexports("testing", ...BUNDLED),
+  "bundled.mjs": reexports(...BUNDLED),
   "typed/nodenext.json": JSON.stringify({ compilerOptions: { ...TYPESCRIPT, module: "nodenext", outDir: "nodenext" } }),
   "typed/node10.json": JSON.stringify({
     compilerOptions: {
@@ -58,9 +61,9 @@ type Argv = readonly string[];
 
 const tsc = (version: string, project: string) => [`node_modules/${version}/bin/tsc`, "-p", `typed/${project}.json`];
 
-function esbuild(outfile: string, external: Argv): Argv {
+function esbuild(outfile: string, external: Argv, entry = "typed/app.ts"): Argv {
   const form = { bundle: true, platform: "node", format: outfile.endsWith(".mjs") ? "esm" : "cjs", logLevel: "error" };
-  const options = { ...form, entryPoints: ["typed/app.ts"], outfile: `dist/${outfile}`, external };
+  const options = { ...form, entryPoints: [entry], outfile: `dist/${outfile}`, external };
   return ["-e", `require("esbuild").buildSync(${JSON.stringify(options)})`];
 }
 
@@ -119,6 +122,14 @@ describe("the packed library inside a bundle", () => {
   ])("of %s fails with the option that keeps it outside", async (_, build, run) => {
     expect(await node(build)).toEqual({ code: 0, output: "" });
     expect(await node(run)).toEqual({ code: 1, output: expect.stringContaining("--external:fencepost") });
+  });
+});
+
+describe("the packed subpaths without files of their own", () => {
+  it.each(["bundled.mjs", "bundled.cjs"])("can be part of a bundle, as in %s", async (file) => {
+    expect(await node(esbuild(file, [], "bundled.mjs"))).toEqual({ code: 0, output: "" });
+    const list = `import("./dist/${file}").then((all) => console.log(all.client.createClient.name))`;
+    expect(await node(["-e", list])).toEqual({ code: 0, output: "createClient\n" });
   });
 });
 
