@@ -118,7 +118,7 @@ describe("the launcher run as a program", () => {
   const OPTIONS = ["--max-semi-space-size=64", "--no-parallel-scavenge"];
 
   it("sets a larger young generation of the heap without a second process", async () => {
-    const argv = ["a b", "$HOME", "*", ""];
+    const argv = ["--json", "start", "a b", "$HOME", "*", ""];
     const child = spawn(program, argv, { cwd: directory, env: cleanEnvironment() });
     let stdout = "";
     child.stdout.on("data", (chunk: Buffer) => {
@@ -131,9 +131,24 @@ describe("the launcher run as a program", () => {
   it.each(["--max-semi-space-size=32", "--max_semi_space_size=32"])(
     "keeps the young generation size of NODE_OPTIONS=%s",
     async (options) => {
-      const { stdout } = await runProgram(program, [], { NODE_OPTIONS: options });
+      const { stdout } = await runProgram(program, ["start"], { NODE_OPTIONS: options });
       expect(JSON.parse(stdout)[0]).toEqual([]);
-      expect(JSON.parse((await runProgram(program, [], { NODE_OPTIONS: "--no-warnings" })).stdout)[0]).toEqual(OPTIONS);
+      const others = await runProgram(program, ["start"], { NODE_OPTIONS: "--no-warnings" });
+      expect(JSON.parse(others.stdout)[0]).toEqual(OPTIONS);
+    },
+  );
+
+  it.each(["dev", "demo", "bench", "chaos"])(
+    "sets the larger young generation for %s, which runs nodes",
+    async (name) => {
+      expect(JSON.parse((await runProgram(program, [name])).stdout)[0]).toEqual(OPTIONS);
+    },
+  );
+
+  it.each(["--help", "tx", "started"])(
+    "starts %s with Node's default heap, so that Node can use its code cache",
+    async (name) => {
+      expect(JSON.parse((await runProgram(program, [name])).stdout)[0]).toEqual([]);
     },
   );
 
