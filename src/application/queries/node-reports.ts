@@ -143,7 +143,8 @@ function ofWatched({ standing }: ChainContext, lane: OwnedLane): readonly Troubl
   return codes.map((code) => ofWatch(code, seen));
 }
 
-function ofChain(context: ChainContext, lanes: readonly OwnedLane[]): readonly Trouble[] {
+/** Problems of a chain and of its endpoints. */
+export function ofChain(context: ChainContext, lanes: readonly OwnedLane[]): readonly Trouble[] {
   const { follower, headSince: since, usualBlockMs: usualMs } = context;
   const { chainId } = context.chain;
   const waiting = lanes.reduce((sum, lane) => sum + lane.pendingDepth(), 0);

@@ -114,6 +114,32 @@ describe("a cause in the list of problems", () => {
   });
 });
 
+describe("readiness", () => {
+  it.each([
+    ["no endpoint answers", false, (entry: WorldNode) => entry.faults.inject({ kind: "unavailable" })],
+    [
+      "endpoints fail beside one that answers",
+      true,
+      (entry: WorldNode) => {
+        const failing = (host: string) => ({ url: `https://${host}/SECRET`, status: "failing", behind: null });
+        Object.assign(entry.rpc, { health: () => [failing("one.example"), failing("two.example")] });
+      },
+    ],
+    ["no block comes", true, () => world.holdBlocks()],
+    // protects [Everything at once] src/domain/troubles/table.ts, src/application/queries/readiness.ts
+  ])("names the codes that the list of problems shows if %s", async (_, ready, cause) => {
+    const entry = await start();
+    await world.clock.advance(80 * SECOND);
+    cause(entry);
+    await world.clock.advance(120 * SECOND);
+    const listed = [...new Set((await rows(entry)).map(({ code }) => code))];
+    const answer = await world.settle(entry.node.api.readiness());
+    expect(listed).not.toEqual([]);
+    expect(answer).toMatchObject({ ready, chains: [{ reachable: ready, troubles: listed }] });
+    expect(JSON.stringify(answer)).not.toMatch(/SECRET|example/);
+  });
+});
+
 describe("the start of a problem in a diagnosis", () => {
   const STUCK_SOON = { stuckAfterMs: 20_000, repricing: null, resubmitIntervalMs: 2_000 } as const;
 
