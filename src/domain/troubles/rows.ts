@@ -33,6 +33,8 @@ export interface Trouble {
   readonly over: boolean;
   /** Facts that only the lane's owner has. Other nodes need them to explain transactions. */
   readonly facts?: ReportedFacts;
+  /** Time at which the node handed the row's lane over. Only in reports: the lane's next owner dates its row by it. */
+  readonly leftMs?: number;
 }
 
 /** Facts as JSON: times in milliseconds, wei as digits. */
