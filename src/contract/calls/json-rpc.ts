@@ -4,7 +4,9 @@ import { list, named, object, query, text } from "../schemas/shapes.ts";
 import { declared } from "./call.ts";
 
 const SEND = {
-  ...{ jsonrpc: "2.0", id: 1, method: "eth_sendTransaction" },
+  jsonrpc: "2.0",
+  id: 1,
+  method: "eth_sendTransaction",
   params: [{ from: STORY.signer, to: STORY.recipient, value: "0x1", fencepostRequestId: "order-44" }],
 };
 

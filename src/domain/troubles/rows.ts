@@ -50,8 +50,16 @@ export interface ReportedFacts {
 
 /** Default values of a row of the attention list: no lane, transaction, node or endpoint is named. */
 export const NOWHERE = {
-  ...{ since: null, chainId: null, signer: null, txId: null, nonce: null, nodeId: null, endpoint: null },
-  ...{ waiting: 0, actions: [], over: false },
+  since: null,
+  chainId: null,
+  signer: null,
+  txId: null,
+  nonce: null,
+  nodeId: null,
+  endpoint: null,
+  waiting: 0,
+  actions: [],
+  over: false,
 } as const satisfies Partial<Trouble>;
 
 type Given = Partial<Omit<Trouble, "code" | "severity">> & Pick<Trouble, "sentence">;
