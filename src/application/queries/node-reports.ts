@@ -5,6 +5,7 @@
  */
 
 import { keepNewest } from "../../domain/keep-newest.ts";
+import { signerAwaySince } from "../../domain/pace/lane-pace.ts";
 import {
   ofAway,
   ofBalance,
@@ -27,7 +28,7 @@ import type { TelemetryEvent } from "../../ports/telemetry.ts";
 import type { ChainContext } from "../chain/chain-context.ts";
 import type { CallPorts } from "../chain/work-ports.ts";
 import type { OwnedLane } from "../lane/owned-lane.ts";
-import type { FactCode, Tracked } from "../lane/tracked.ts";
+import { type FactCode, happened, type Tracked } from "../lane/tracked.ts";
 import { silent } from "./silent.ts";
 
 interface NodeReportPorts extends Pick<CallPorts, "clock" | "store" | "nodeId" | "chains" | "lanesOf"> {
@@ -114,7 +115,10 @@ export class NodeReports {
     const nowMs = clock.now().getTime();
     const dated = found.map((each) => {
       const known = [each, ...earlier].flatMap(({ id, since }) => (id === each.id && since?.getTime()) || []);
-      return { ...each, nodeId, since: each.over ? each.since : new Date(Math.min(nowMs, ...known)) };
+      if (each.over) return { ...each, nodeId };
+      const since = new Date(Math.min(nowMs, ...known));
+      this.dateBack(each, since);
+      return { ...each, nodeId, since };
     });
     const left = [...this.last.values()].flatMap(({ facts: _, leftMs = nowMs, ...row }) => {
       const isHeld = lanesOf(row.chainId ?? 0).some(({ lane }) => lane.signer === row.signer);
@@ -122,6 +126,14 @@ export class NodeReports {
     });
     this.last = new Map([...left, ...dated].map((row) => [row.id, row]));
     return [...this.last.values()];
+  }
+
+  /** Sets when a problem began in the state of the lane or chain, too: explanations read it there. */
+  private dateBack({ code, chainId, signer }: Trouble, since: Date) {
+    const context = this.ports.chains.get(chainId ?? 0);
+    if (code === "CHAIN_UNREACHABLE" && context?.reachable === false) context.unreachableSince = since;
+    const lane = this.ports.lanesOf(chainId ?? 0).find((each) => each.lane.signer === signer);
+    if (code === "SIGNER_AWAY" && lane !== undefined) happened(lane, signerAwaySince, since);
   }
 
   /**

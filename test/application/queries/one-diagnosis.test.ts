@@ -193,10 +193,10 @@ describe("the start of a problem in a diagnosis", () => {
     world = new World();
     ops = new OperatedWorld(world);
     const entry = await withoutSigner();
-    await ops.create(entry);
+    const txId = await ops.create(entry);
     await world.clock.advance(15 * SECOND);
     const [first] = await of(entry, "SIGNER_AWAY");
-    return { entry, id: first?.id, since: first?.since ?? new Date(0) };
+    return { entry, txId, id: first?.id, since: first?.since ?? new Date(0) };
   }
 
   const moved = () => world.until(() => world.ownerOf(SIGNER) === "node-2", 400 * SECOND);
@@ -213,13 +213,17 @@ describe("the start of a problem in a diagnosis", () => {
 
   // protects [Everything at once] src/domain/troubles/rows.ts, src/application/queries/node-reports.ts
   it("survives that another live node gets the lane", async () => {
-    const { entry, id, since } = await unsigned();
+    const { entry, txId, id, since } = await unsigned();
     const next = await withoutSigner(20 * SECOND);
     await moved();
     await world.clock.advance(6 * SECOND);
     expect(await of(entry, "SIGNER_AWAY")).toEqual([]);
     await world.clock.advance(20 * SECOND);
-    for (const each of [entry, next]) expect(await of(each, "SIGNER_AWAY")).toMatchObject([{ id, since }]);
+    await world.clock.advance(10 * SECOND);
+    for (const each of [entry, next]) {
+      expect(await of(each, "SIGNER_AWAY")).toMatchObject([{ id, since }]);
+      expect((await explained(each, txId)).causes[0]).toMatchObject({ code: "SIGNER_AWAY", since });
+    }
   });
 
   it("is later if the next owner had no such problem for a while", async () => {
@@ -239,6 +243,8 @@ describe("the start of a problem in a diagnosis", () => {
   // protects [Everything at once] src/domain/troubles/rows.ts, src/application/queries/node-reports.ts
   it("survives a restart of the only node while no endpoint answers", async () => {
     const entry = await start();
+    world.chain.setBaseFee(90n * GWEI);
+    const txId = await ops.create(entry);
     entry.faults.inject({ kind: "unavailable" });
     await world.clock.advance(15 * SECOND);
     const [first] = await of(entry, "CHAIN_UNREACHABLE");
@@ -249,6 +255,8 @@ describe("the start of a problem in a diagnosis", () => {
     await world.settle(next.node.start());
     await world.clock.advance(15 * SECOND);
     expect(await of(next, "CHAIN_UNREACHABLE")).toMatchObject([{ id: first?.id, since: first?.since }]);
+    const { causes } = await explained(next, txId);
+    expect(causes.find(({ code }) => code === "CHAIN_UNREACHABLE")).toMatchObject({ since: first?.since });
   });
 
   it("is the first look for a problem that is only looked for now and then", async () => {
