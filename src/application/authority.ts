@@ -34,20 +34,21 @@ const RULES: { readonly [Name in keyof FencepostApi]: Rule<Name> } = {
 
   // 2. Made: a call that creates something on behalf of the API key is held to its limits and its rate.
   ...{ create: made, submitSigned: made, reserveNonce: made },
-  ...{ createBatch: madeMany, createNamed: madeMany },
+  createBatch: madeMany,
+  createNamed: madeMany,
   checkPolicy: asked,
 
   // 3. Found: a call that looks something up by id answers "not found" if the key may not see the object.
-  ...{
-    transaction: found("transaction"),
-    transactionByRequest: found("transaction"),
-    reservation: found("reservation"),
-  },
-  ...{ explain: explained, signedAs: foundSigned },
+  transaction: found("transaction"),
+  transactionByRequest: found("transaction"),
+  reservation: found("reservation"),
+  explain: explained,
+  signedAs: foundSigned,
 
   // 4. Listed: a call that returns a list leaves out the entries that the key may not see.
   ...{ transactions: listed({ narrows: true }), completions: listed({ filtered: true }), signers: listed() },
-  ...{ signer: listedLanes, leases: listedLeases },
+  signer: listedLanes,
+  leases: listedLeases,
   ...{ policies: ownPolicies, policyUsage: ownUsage },
   // For the next calls, the application itself leaves out everything outside the key's limits.
   ...{ overview: narrowed, search: narrowed, clusterHistory: narrowed, attention: namedAndNarrowed },
@@ -60,13 +61,12 @@ const RULES: { readonly [Name in keyof FencepostApi]: Rule<Name> } = {
   ...{ act: decided, submitReserved: ownReservation, markUsed: ownReservation, releaseNonce: ownReservation },
 
   // 7. Unlimited: only a key without limits may grant or change rights, so that no key extends its own.
-  ...{
-    keys: unlimited("cannot manage API keys"),
-    addKey: unlimited("cannot manage API keys"),
-    revokeKey: unlimited("cannot manage API keys"),
-  },
+  keys: unlimited("cannot manage API keys"),
+  addKey: unlimited("cannot manage API keys"),
+  revokeKey: unlimited("cannot manage API keys"),
   applyPolicies: unlimited("cannot change policies"),
-  ...{ kill: stopping, endKill: stopping },
+  kill: stopping,
+  endKill: stopping,
 };
 
 /** Actions that a key may take on its own transactions without the scope `operate`. */

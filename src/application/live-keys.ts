@@ -78,7 +78,10 @@ export class LiveKeys {
 
 function principalOf({ name, scopes, signers, chains, ...own }: Omit<KeyRecord, "secrets">, usual: Quotas): Principal {
   return {
-    ...{ name, scopes: new Set(scopes), signers: signers && new Set(signers), chains: chains && new Set(chains) },
+    name,
+    scopes: new Set(scopes),
+    signers: signers && new Set(signers),
+    chains: chains && new Set(chains),
     createsPerSecond: own.createsPerSecond ?? usual.createsPerSecond,
     readsPerSecond: own.readsPerSecond ?? usual.readsPerSecond,
     queueShare: own.queueShare ?? usual.queueShare,

@@ -42,7 +42,10 @@ function callBy(transport: Transport, path: CallPath) {
     const query = { ...(path.query === true && (subject as object)), ...inQuery(path, others) };
     const { wait = 0 } = query as { readonly wait?: number };
     const call: Call = {
-      ...{ at, params: given.slice(0, names) as readonly string[], query, heldMs: wait * 1000 },
+      at,
+      params: given.slice(0, names) as readonly string[],
+      query,
+      heldMs: wait * 1000,
       ...(hasBody && bodyOf(path, subject)),
       ...(expects && { expects }),
       ...(keyed && { keyed }),

@@ -50,7 +50,7 @@ const BESIDE: Readonly<Record<string, string>> = {
   "Disputes.open": "by block",
   "KeyRates.fullAtMs": "by API key",
   "LiveKeys.principals": "by the hash of an API key",
-  "NodeReports.first": "by row of a report, also about chains and endpoints",
+  "NodeReports.last": "by row of a report, also about chains and endpoints",
   "OverviewBoard.dear": "by what an API key may see",
   "RecentAlerts.standing": "by alert",
   "RecentAlerts.past": "by alert",

@@ -46,6 +46,13 @@ describe("the OpenAPI document", () => {
     }
   });
 
+  it("allows every id that JSON-RPC allows, also a fraction", () => {
+    const answer = resolve("#/components/schemas/JsonRpcAnswer") as JsonSchema;
+    for (const id of ["a", 7, -0.5, 1e-73, null]) {
+      expect(violations(answer, { jsonrpc: "2.0", id, result: "0x1" }), String(id)).toEqual([]);
+    }
+  });
+
   it("documents 413 for every API route with a request body", () => {
     const taking = operations.filter(({ path, operation }) => path.startsWith("/api/") && operation.requestBody);
     expect(taking.length).toBeGreaterThan(20);

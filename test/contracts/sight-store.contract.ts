@@ -283,6 +283,7 @@ export function sightStoreContract(name: string, create: () => Promise<StoreSubj
         sentence: "s",
         since,
         asOf: since,
+        leftMs: since.getTime(),
       } as const;
       for (const each of [gone, living]) {
         await store.registerInstance(each);

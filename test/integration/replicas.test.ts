@@ -78,7 +78,7 @@ describe("replicas that embed the library", () => {
     const sends = range(150).flatMap((index) => {
       const request = to(index, "shared");
       const first = both[index % 2] as Fencepost;
-      return index % 3 === 0 ? both.map((face) => face.send(request)) : [first.send(request)];
+      return (index % 3 === 0 ? both : [first]).map((face) => persistently(face, request));
     });
     expect(sends).toHaveLength(200);
     const created = await Promise.all(sends);

@@ -75,7 +75,10 @@ export function createHttpPeers(options: HttpPeersOptions) {
   };
 
   return {
-    ...{ introduce: directory.introduce, know: directory.know, create, close },
+    introduce: directory.introduce,
+    know: directory.know,
+    create,
+    close,
     act: async (url, lane, { withinMs, ...request }) => {
       const target = targetOf(url, PEER_ACTIONS_PATH);
       const body = written(() => encodeAction(lane, request));

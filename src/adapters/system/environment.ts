@@ -10,7 +10,7 @@ export function readEnvironment(findHome: () => string = homedir) {
 }
 
 /**
- * Home directory, or root's if there is none. systemd's DynamicUser and many containers run a node under an account
+ * Home directory, or `/` if there is none. systemd's DynamicUser and many containers run a node under an account
  * without an entry in passwd; then `homedir` throws. Profiles are optional, so the node starts anyway, with the home
  * that Docker gives to such accounts.
  */

@@ -76,7 +76,8 @@ function tracingWith(api: Api, { clock, version }: TracingOptions): Tracing {
     },
   };
   return {
-    ...{ tracer, ...stages },
+    tracer,
+    ...stages,
     within(traceparent, work) {
       const parent = parseTraceparent(traceparent);
       if (parent === null) work();

@@ -1,6 +1,6 @@
 /**
  * Reads fees from a gas oracle behind a URL that returns JSON. The oracle only advises: without a usable response the
- * chain's fee market decides alone, and the oracle's fees have the same limits as any other (domain/fees.ts).
+ * chain's fee market decides alone, and the oracle's fees have the same limits as any other (domain/fees/ceilings.ts).
  */
 import type { Offer } from "../../domain/transaction/fees.ts";
 import type { GasOracle } from "../../ports/gas-oracle.ts";

@@ -246,8 +246,15 @@ export async function placeHolder({ ports, context, lane, hole, ...placing }: Pl
   const made = await signOne(ports, lane, { ...unsigned, because: "placeholder" }).catch(asForbidden);
   const txId = ports.entropy.uuid();
   const intent: PreparedIntent = {
-    ...{ txId, lane: lane.lane, requestId: null, owner, payload, metadata: { placeholder: why } },
-    ...{ fingerprint: fingerprint(payload), gas, gasCost: gas * feeCap(fees) },
+    txId,
+    lane: lane.lane,
+    requestId: null,
+    owner,
+    payload,
+    metadata: { placeholder: why },
+    fingerprint: fingerprint(payload),
+    gas,
+    gasCost: gas * feeCap(fees),
   };
   const first = { ...made, ordinal: 1, kind: "placeholder", gas, fees } as const;
   const attempt = routed(first, context.chain.privateEndpoints.length > 0);

@@ -75,7 +75,8 @@ export function coreOf(given: NodePorts, settings: NodeSettings, events: CoreEve
     selfUrl: settings.url,
     lease: () => lease,
     lanes: () => lanes,
-    ...{ chains, leaseDurationMs },
+    chains,
+    leaseDurationMs,
     onChange: () => void events.onFree(),
     onUnreachable: () => lease.suspect(),
     onEnqueued: intakeWritten,
@@ -158,7 +159,11 @@ export function openCreates({ work, lanes, cluster, settings }: NodeCore, recept
   const isServedElsewhere = (chainId: number) => cluster.membership.servesChain(chainId);
   const createPorts = {
     ...work,
-    ...{ lanes, reception, router, forwardCreates, pendingCreates },
+    lanes,
+    reception,
+    router,
+    forwardCreates,
+    pendingCreates,
     intents: { codec, entropy, clock, chainIds: [...chains.keys()], isServedElsewhere },
     requestIds: new RequestIds(store, clock),
     admission: { perLane: settings.queueLimit, perNode: 4 * settings.queueLimit, underWay: 0 },

@@ -92,15 +92,21 @@ export class StuckWatch {
     const mayBeOld = isOpen && !isHeld;
     return [
       {
-        ...{ trigger: "headAge", code: "HEAD_OF_LINE_OLD", lasts: mayBeOld && headMs > settings.alertHeadAgeMs },
+        trigger: "headAge",
+        code: "HEAD_OF_LINE_OLD",
+        lasts: mayBeOld && headMs > settings.alertHeadAgeMs,
         message: `nonce ${head?.nonce} has been the head of its lane for ${seconds(headMs)}`,
       },
       {
-        ...{ trigger: "oldestAge", code: "PENDING_OLD", lasts: mayBeOld && oldestMs > settings.alertOldestAgeMs },
+        trigger: "oldestAge",
+        code: "PENDING_OLD",
+        lasts: mayBeOld && oldestMs > settings.alertOldestAgeMs,
         message: `the oldest transaction that is not final is ${seconds(oldestMs)} old`,
       },
       {
-        ...{ trigger: "pendingDepth", code: "PENDING_DEEP", lasts: isOpen && depth > settings.alertPendingDepth },
+        trigger: "pendingDepth",
+        code: "PENDING_DEEP",
+        lasts: isOpen && depth > settings.alertPendingDepth,
         message: `${depth} transactions are not mined`,
       },
     ];

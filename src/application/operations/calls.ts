@@ -6,7 +6,7 @@
 import { FencepostError, orDatabaseSilent } from "../../domain/errors.ts";
 import type { CreateLimits } from "../../domain/keys/principal.ts";
 import type { Created, CreateRequest, NamedCreate } from "../api.ts";
-import { readiness } from "../queries/readiness.ts";
+import { type ReadinessParts, readiness } from "../queries/readiness.ts";
 import { createReads, type ReadPorts } from "../queries/reads.ts";
 import { createSights, type SightPorts } from "../queries/sights.ts";
 import type { Creates } from "../stages/1-create/create.ts";
@@ -19,17 +19,13 @@ import { createPolicyCalls, type PolicyPorts } from "./policies.ts";
 
 export type FencepostApi = ReturnType<typeof callsOf>;
 
-interface Answering {
+interface Answering extends ReadinessParts {
   readonly creates: Creates;
-  readonly lease: { mayAct(): boolean };
-  readonly reception: { readonly draining: boolean };
-  readonly settlingIn: { readonly isOver: boolean };
 }
 
 type AllPorts = ReadPorts & SightPorts & KillPorts & OperationPorts & PolicyPorts & JsonRpcPorts & Answering;
 
 export function callsOf(ports: AllPorts) {
-  const { lease, reception, settlingIn, creates } = ports;
   return {
     ...wrapped({ ...createReads(ports), ...createSights(ports), ...createPolicyCalls(ports) }, reading),
     ...killOperations(ports),
@@ -37,12 +33,9 @@ export function callsOf(ports: AllPorts) {
     ...createOperations(ports),
     ...createKeyOperations(ports),
     ...createJsonRpc(ports),
-    ...createCalls(creates),
+    ...createCalls(ports.creates),
     /** Readiness for one chain, or for any chain if none is named. UNKNOWN_CHAIN if the named one is not configured. */
-    readiness: (chainId?: number) => {
-      const state = { draining: reception.draining, settledIn: settlingIn.isOver };
-      return readiness({ ...ports, lease, chains: [...ports.chains.values()], ...state }, chainId);
-    },
+    readiness: (chainId?: number) => readiness(ports, chainId),
   };
 }
 

@@ -136,7 +136,10 @@ function transactionFacts(record: TransactionRecord, history: readonly HistoryRe
     reason: led?.reason ?? null,
     since: led?.firstAt ?? record.updatedAt,
     withdrawn: gone && isOpen,
-    ...{ validUntil, expiredAt, held: heldBy(record, history), asked: isOpen ? lastAsked(history) : null },
+    validUntil,
+    expiredAt,
+    held: heldBy(record, history),
+    asked: isOpen ? lastAsked(history) : null,
   };
 }
 
@@ -157,7 +160,12 @@ function heldBy({ heldSince }: TransactionRecord, history: readonly HistoryRecor
 type Figures = Pick<ExplainedChain, "minedCount" | "balance" | "baseFee" | "dearSinceBlock" | "pooled" | "disputed">;
 
 const NO_FIGURES: Figures = {
-  ...{ minedCount: null, balance: null, baseFee: null, dearSinceBlock: null, pooled: null, disputed: null },
+  minedCount: null,
+  balance: null,
+  baseFee: null,
+  dearSinceBlock: null,
+  pooled: null,
+  disputed: null,
 };
 
 async function chainFacts(
@@ -263,9 +271,19 @@ async function isPooled(context: ChainContext, record: TransactionRecord) {
 
 function unknownChain(chainId: number): ExplainedChain {
   return {
-    ...{ ...NO_FIGURES, chainId, known: false, reachable: false, unreachableSince: null, head: null, ceilings: null },
-    ...{ finality: "confirmations", confirmations: 0, inFlightWindow: 0, stuckAfterResubmits: 0 },
-    ...{ doubted: null, privateEndpoints: [] },
+    ...NO_FIGURES,
+    chainId,
+    known: false,
+    reachable: false,
+    unreachableSince: null,
+    head: null,
+    ceilings: null,
+    finality: "confirmations",
+    confirmations: 0,
+    inFlightWindow: 0,
+    stuckAfterResubmits: 0,
+    doubted: null,
+    privateEndpoints: [],
   };
 }
 
@@ -280,7 +298,9 @@ async function reportedOf(
   const facts: ReportedFacts = Object.assign({}, ...rows.map((row) => (row.signer === signer ? row.facts : {})));
   const { signerAway: away, refusal, doubted = null, balance, minedCount = null } = facts;
   return {
-    ...{ doubted, minedCount, balance: balance === undefined ? null : BigInt(balance) },
+    doubted,
+    minedCount,
+    balance: balance === undefined ? null : BigInt(balance),
     signerAway: away ? { reason: away.reason, since: new Date(away.sinceMs) } : null,
     refusal: refusal?.txId === txId ? { ...refusal, since: new Date(refusal.sinceMs) } : null,
     // Nodes that cannot reach the chain.

@@ -1,10 +1,11 @@
 /**
  * Writes the problems that only one node knows to the database, so that any node can show them. Written only if they
- * changed; no decision uses them. The report of a node that ended is kept for a while: from it, the next owner of its
- * lanes reads when their problems began.
+ * changed; no decision uses them. The report of a node that ended is kept for a while, and so are the rows about a lane
+ * that a node handed over: from them, the lane's next owner reads when its problems began.
  */
 
 import { keepNewest } from "../../domain/keep-newest.ts";
+import { signerAwaySince } from "../../domain/pace/lane-pace.ts";
 import {
   ofAway,
   ofBalance,
@@ -27,7 +28,7 @@ import type { TelemetryEvent } from "../../ports/telemetry.ts";
 import type { ChainContext } from "../chain/chain-context.ts";
 import type { CallPorts } from "../chain/work-ports.ts";
 import type { OwnedLane } from "../lane/owned-lane.ts";
-import type { FactCode, Tracked } from "../lane/tracked.ts";
+import { type FactCode, happened, type Tracked } from "../lane/tracked.ts";
 import { silent } from "./silent.ts";
 
 interface NodeReportPorts extends Pick<CallPorts, "clock" | "store" | "nodeId" | "chains" | "lanesOf"> {
@@ -41,6 +42,11 @@ const EVERY_MS = 5_000;
  * Maximum number of problems in a report. Further ones are in the logs; in the report they would only hide the worst.
  */
 const MOST = 200;
+/**
+ * How long a report keeps the rows about a lane after its node handed it over. If the next owner finds the same problem
+ * later, it has begun anew.
+ */
+const LEFT_MS = 60_000;
 
 export class NodeReports {
   private readonly ports;
@@ -53,10 +59,10 @@ export class NodeReports {
    */
   private self: string | null = null;
   /**
-   * When each lasting problem began, by the problem's id. It is remembered here, because each new owner of a lane finds
-   * the lane's problems anew.
+   * The rows of the last report by id. They are remembered for the time when each problem began, because each new owner
+   * of a lane finds the lane's problems anew.
    */
-  private first: ReadonlyMap<string, Date | null> = new Map();
+  private last: ReadonlyMap<string, Trouble> = new Map();
 
   constructor(ports: NodeReportPorts) {
     this.ports = ports;
@@ -78,7 +84,8 @@ export class NodeReports {
   /** Problems of all nodes: those of this node as found now, those of the others from their reports. */
   async all(): Promise<readonly Trouble[]> {
     const [own, reports] = await Promise.all([this.own(), this.ports.store.reports()]);
-    return [...own, ...reports.flatMap(({ instanceId, findings }) => (instanceId === this.self ? [] : findings))];
+    const theirs = reports.flatMap(({ instanceId, findings }) => (instanceId === this.self ? [] : findings));
+    return [...own, ...theirs].filter(({ leftMs }) => leftMs === undefined);
   }
 
   private write(findings: readonly Trouble[]) {
@@ -95,19 +102,38 @@ export class NodeReports {
     });
   }
 
-  /** This node's problems, each with the time when this node, or a node that reported it before, first saw it. */
+  /**
+   * This node's problems, each with the time when this node, or a node that reported it before, first saw it; also the
+   * rows about lanes that this node has handed over (`leftMs`).
+   */
   private async own(): Promise<readonly Trouble[]> {
-    const { nodeId, alerts, store } = this.ports;
+    const { nodeId, alerts, store, clock, lanesOf } = this.ports;
     const found = [...nodeFindings(this.ports), ...(alerts?.shown() ?? [])].slice(0, MOST);
-    const isNew = found.some(({ id }) => !this.first.has(id));
+    const isNew = found.some(({ id }) => !this.last.has(id));
     const reports = isNew ? await Promise.all([store.endedReports(), store.reports()]) : [];
-    const before = new Map(reports.flat().flatMap(({ findings }) => findings.map(({ id, since }) => [id, since])));
+    const earlier = [...this.last.values(), ...reports.flat().flatMap(({ findings }) => findings)];
+    const nowMs = clock.now().getTime();
     const dated = found.map((each) => {
-      const known = [this.first.get(each.id), before.get(each.id), each.since].flatMap((at) => at?.getTime() ?? []);
-      return { ...each, nodeId, ...(known.length > 0 && !each.over && { since: new Date(Math.min(...known)) }) };
+      const known = [each, ...earlier].flatMap(({ id, since }) => (id === each.id && since?.getTime()) || []);
+      if (each.over) return { ...each, nodeId };
+      const since = new Date(Math.min(nowMs, ...known));
+      this.dateBack(each, since);
+      return { ...each, nodeId, since };
     });
-    this.first = new Map(dated.map(({ id, since }) => [id, since]));
-    return dated;
+    const left = [...this.last.values()].flatMap(({ facts: _, leftMs = nowMs, ...row }) => {
+      const isHeld = lanesOf(row.chainId ?? 0).some(({ lane }) => lane.signer === row.signer);
+      return row.signer === null || isHeld || nowMs - leftMs > LEFT_MS ? [] : [{ ...row, leftMs }];
+    });
+    this.last = new Map([...left, ...dated].map((row) => [row.id, row]));
+    return [...this.last.values()];
+  }
+
+  /** Sets when a problem began in the state of the lane or chain, too: explanations read it there. */
+  private dateBack({ code, chainId, signer }: Trouble, since: Date) {
+    const context = this.ports.chains.get(chainId ?? 0);
+    if (code === "CHAIN_UNREACHABLE" && context?.reachable === false) context.unreachableSince = since;
+    const lane = this.ports.lanesOf(chainId ?? 0).find((each) => each.lane.signer === signer);
+    if (code === "SIGNER_AWAY" && lane !== undefined) happened(lane, signerAwaySince, since);
   }
 
   /**
@@ -143,7 +169,8 @@ function ofWatched({ standing }: ChainContext, lane: OwnedLane): readonly Troubl
   return codes.map((code) => ofWatch(code, seen));
 }
 
-function ofChain(context: ChainContext, lanes: readonly OwnedLane[]): readonly Trouble[] {
+/** Problems of a chain and of its endpoints. */
+export function ofChain(context: ChainContext, lanes: readonly OwnedLane[]): readonly Trouble[] {
   const { follower, headSince: since, usualBlockMs: usualMs } = context;
   const { chainId } = context.chain;
   const waiting = lanes.reduce((sum, lane) => sum + lane.pendingDepth(), 0);

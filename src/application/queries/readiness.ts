@@ -1,16 +1,15 @@
 import { FencepostError } from "../../domain/errors.ts";
-import type { Ports } from "../../ports/ports.ts";
-import type { ChainContext } from "../chain/chain-context.ts";
+import { condensed } from "../../domain/troubles/rows.ts";
+import { rowOf } from "../../domain/troubles/table.ts";
 import type { CallPorts } from "../chain/work-ports.ts";
+import { ofChain } from "./node-reports.ts";
 
-export interface ReadinessParts {
-  readonly store: Pick<Ports["store"], "ping">;
+export interface ReadinessParts extends Pick<CallPorts, "chains" | "lanesOf"> {
+  readonly store: Pick<CallPorts["store"], "ping">;
   readonly lease: { mayAct(): boolean };
-  readonly chains: readonly ChainContext[];
-  readonly lanesOf: CallPorts["lanesOf"];
-  readonly draining: boolean;
-  /** True once the start-up phase is over: the node no longer waits for an earlier owner that may be dead. */
-  readonly settledIn: boolean;
+  readonly reception: { readonly draining: boolean };
+  /** `isOver` once the start-up phase is over: the node no longer waits for an earlier owner that may be dead. */
+  readonly settlingIn: { readonly isOver: boolean };
 }
 
 /**
@@ -18,21 +17,29 @@ export interface ReadinessParts {
  * enough, so that one chain's outage does not divert the other chains' traffic; with `chainId`, that chain must answer.
  */
 export async function readiness(parts: ReadinessParts, chainId?: number) {
-  const { store, lease, draining, settledIn, lanesOf } = parts;
-  const chains = parts.chains.filter(({ chain }) => chainId === undefined || chain.chainId === chainId);
+  const { store, lease, reception, settlingIn, lanesOf } = parts;
+  const { draining } = reception;
+  const chains = [...parts.chains.values()].filter(({ chain }) => chainId === undefined || chain.chainId === chainId);
   if (chains.length === 0) throw new FencepostError("UNKNOWN_CHAIN", `chain ${chainId} is not configured on this node`);
-  const answered = await store.ping().then(
-    () => true,
+  const database = await store.ping().then(
+    () => lease.mayAct(),
     () => false,
   );
-  const database = answered && lease.mayAct();
-  const views = chains.map(({ chain, reachable, follower }) => ({
-    chainId: chain.chainId,
-    reachable: reachable && follower.head !== null,
-    head: follower.head?.number ?? null,
-    // Signers that do not answer do not make the node unready: their requests are accepted and wait.
-    signersAway: lanesOf(chain.chainId).filter(({ pace }) => pace.signer.kind === "away").length,
-  }));
-  const ready = database && settledIn && !draining && views.some((entry) => entry.reachable);
+  const views = chains.map((context) => {
+    const { chainId } = context.chain;
+    const { head } = context.follower;
+    // Only codes are shown, because this call needs no API key. Lanes are left out, so that the cost does not grow with
+    // their transactions: a chain without a usual block interval is not reported as stalled here.
+    const troubles = new Set(condensed(ofChain(context, [])).map(({ code }) => code));
+    return {
+      chainId,
+      reachable: head !== null && ![...troubles].some((code) => rowOf(code).unready),
+      head: head?.number ?? null,
+      // Signers that do not answer do not make the node unready: their requests are accepted and wait.
+      signersAway: lanesOf(chainId).filter(({ pace }) => pace.signer.kind === "away").length,
+      troubles: [...troubles],
+    };
+  });
+  const ready = database && settlingIn.isOver && !draining && views.some((entry) => entry.reachable);
   return { ready, database, chains: views, draining };
 }

@@ -1,4 +1,5 @@
 import { type Static, Type } from "typebox";
+import { AttentionItem } from "../schemas/attention.ts";
 import { Address, BlockNumber, ChainId, InstanceId, NodeId, Timestamp, Version } from "../schemas/scalars.ts";
 import {
   count,
@@ -55,6 +56,9 @@ const ChainReadiness = object({
   reachable: truth("", true),
   head: nullable(BlockNumber),
   signersAway: count("Lanes of this node whose signer does not sign now; GET /signers names them."),
+  troubles: Type.Optional(
+    list(AttentionItem.properties.code, "Codes that GET /attention shows for this chain and its endpoints.", []),
+  ),
 });
 
 export const Readiness = named("Readiness", "Says which part is missing.", {

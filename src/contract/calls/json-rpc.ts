@@ -4,7 +4,9 @@ import { list, named, object, query, text } from "../schemas/shapes.ts";
 import { declared } from "./call.ts";
 
 const SEND = {
-  ...{ jsonrpc: "2.0", id: 1, method: "eth_sendTransaction" },
+  jsonrpc: "2.0",
+  id: 1,
+  method: "eth_sendTransaction",
   params: [{ from: STORY.signer, to: STORY.recipient, value: "0x1", fencepostRequestId: "order-44" }],
 };
 
@@ -13,7 +15,7 @@ const Call = named(
   { examples: [SEND] },
   {
     jsonrpc: Type.String({ pattern: "^2\\.0$" }),
-    id: Type.Union([text(), Type.Integer()]),
+    id: Type.Union([text(), Type.Number()]),
     method: text("As an Ethereum node has them; docs/rpc.md says which are answered here."),
     params: Type.Optional(list(Type.Any())),
   },
@@ -24,7 +26,7 @@ const Answer = named(
   { examples: [{ jsonrpc: "2.0", id: 1, result: STORY.txHash }] },
   {
     jsonrpc: Type.String({ pattern: "^2\\.0$" }),
-    id: Type.Union([text(), Type.Integer(), Type.Null()]),
+    id: Type.Union([text(), Type.Number(), Type.Null()]),
     result: Type.Optional(Type.Any()),
     error: Type.Optional(object({ code: Type.Integer(), message: text(), data: Type.Optional(Type.Any()) })),
   },

@@ -54,7 +54,10 @@ export const USUAL_SCOPES: readonly Scope[] = ["read", "submit"];
 
 /** The principal if no API keys are required: every caller may do everything, and transactions have no owner. */
 export const ANYBODY: Principal = {
-  ...{ name: null, scopes: new Set(SCOPES), signers: null, chains: null },
+  name: null,
+  scopes: new Set(SCOPES),
+  signers: null,
+  chains: null,
   ...NO_QUOTAS,
 };
 

@@ -109,8 +109,13 @@ export type Signing = Pick<BindWrite, "intent" | "attempt" | "reason" | "decisio
  */
 export function signingOf({ intent, attempt, reason, decision }: Signing): TransitionItem {
   return {
-    ...{ txId: intent.txId, event: "sign", from: "ALLOCATED", to: "TRACKING", subState: "PENDING" },
-    ...{ reason, attempt },
+    txId: intent.txId,
+    event: "sign",
+    from: "ALLOCATED",
+    to: "TRACKING",
+    subState: "PENDING",
+    reason,
+    attempt,
     ...(attempt.rawTransaction === null ? {} : { claim: { ordinal: attempt.ordinal } }),
     ...(decision === undefined ? {} : { decision }),
   };

@@ -22,7 +22,9 @@ export interface LoadedLane extends Pick<KeptLedger, "cursor" | "suspendedBy" | 
 export function keptOf({ cursor, suspendedBy, reconciled, holes, reservations }: LoadedLane): KeptLedger {
   const reserved = reservations.map(({ nonce, reservationId }) => [nonce, reservationId] as const);
   return {
-    ...{ cursor, suspendedBy, reconciled },
+    cursor,
+    suspendedBy,
+    reconciled,
     holes: Part.of(
       "hole",
       ALL,

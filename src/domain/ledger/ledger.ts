@@ -187,7 +187,10 @@ export function bareLedger(
  */
 const NOTHING_LOADED: Omit<Ledger, "lane" | "cursor" | "suspendedBy" | "reconciled"> = {
   departedBelow: null,
-  ...{ mayHaveLost: undefined, endedThrough: undefined, epochFloor: undefined, repairs: undefined },
+  mayHaveLost: undefined,
+  endedThrough: undefined,
+  epochFloor: undefined,
+  repairs: undefined,
   transactions: Part.of("transaction", NAMED),
   nonces: Part.of("transaction at nonce", NAMED),
   live: Part.of("live transaction at nonce", NAMED),

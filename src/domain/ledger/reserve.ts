@@ -32,8 +32,15 @@ function keep(draft: Draft, write: ReserveWrite): ReserveResult {
   const { reservationId, requestId, owner, ttlMs } = write;
   const expiresAt = new Date(draft.at.getTime() + ttlMs);
   const reservation: Reservation = {
-    ...{ reservationId, lane: draft.ledger.lane, nonce: given.nonce, requestId, owner },
-    ...{ state: "RESERVED", expiresAt, ttlMs, txId: null },
+    reservationId,
+    lane: draft.ledger.lane,
+    nonce: given.nonce,
+    requestId,
+    owner,
+    state: "RESERVED",
+    expiresAt,
+    ttlMs,
+    txId: null,
   };
   draft.record({ kind: "reserved", reservation });
   return { result: "created", reservation, recycled: given.recycled };

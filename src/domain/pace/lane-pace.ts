@@ -263,6 +263,10 @@ export function signerFailed(pace: LanePace, { nowMs, now, random, reason, lies 
   return { ...pace, signer: { kind: "away", untilMs, failures, since: before.since, reason, lies } };
 }
 
+/** Another node reported the failure first: sets when it began. */
+export const signerAwaySince = (pace: LanePace, since: Date): LanePace =>
+  pace.signer.kind === "away" ? { ...pace, signer: { ...pace.signer, since } } : pace;
+
 export const signerAnswered = (pace: LanePace): LanePace =>
   pace.signer.kind === "there" ? pace : { ...pace, signer: THERE };
 

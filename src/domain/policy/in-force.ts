@@ -34,7 +34,12 @@ export interface PolicyInForce extends PolicyRecord {
  * uses it: the document is read first.
  */
 const NOT_READ: PolicyInForce = {
-  ...{ version: 0, stamp: "", document: null, changedAt: null, changedBy: null, reason: null },
+  version: 0,
+  stamp: "",
+  document: null,
+  changedAt: null,
+  changedBy: null,
+  reason: null,
   policies: null,
 };
 

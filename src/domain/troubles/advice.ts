@@ -142,7 +142,9 @@ export function requestsOf(step: Step): readonly OfferedAction[] {
   const { transaction, lane, chain } = step.about;
   const { filling, nonce = 0 } = lane.hole ?? {};
   const target: Target = {
-    ...{ txId: transaction.txId, signer: lane.signer, chainId: chain.chainId },
+    txId: transaction.txId,
+    signer: lane.signer,
+    chainId: chain.chainId,
     hole: filling?.by === "action" ? { nonce, txId: filling.txId } : null,
     isOwnKill: lane.killed !== null && lane.killed.signer !== null,
   };

@@ -33,6 +33,8 @@ export interface Trouble {
   readonly over: boolean;
   /** Facts that only the lane's owner has. Other nodes need them to explain transactions. */
   readonly facts?: ReportedFacts;
+  /** Time at which the node handed the row's lane over. Only in reports: the lane's next owner dates its row by it. */
+  readonly leftMs?: number;
 }
 
 /** Facts as JSON: times in milliseconds, wei as digits. */
@@ -48,8 +50,16 @@ export interface ReportedFacts {
 
 /** Default values of a row of the attention list: no lane, transaction, node or endpoint is named. */
 export const NOWHERE = {
-  ...{ since: null, chainId: null, signer: null, txId: null, nonce: null, nodeId: null, endpoint: null },
-  ...{ waiting: 0, actions: [], over: false },
+  since: null,
+  chainId: null,
+  signer: null,
+  txId: null,
+  nonce: null,
+  nodeId: null,
+  endpoint: null,
+  waiting: 0,
+  actions: [],
+  over: false,
 } as const satisfies Partial<Trouble>;
 
 type Given = Partial<Omit<Trouble, "code" | "severity">> & Pick<Trouble, "sentence">;

@@ -2,9 +2,9 @@ import type { Lane } from "../lane.ts";
 
 /**
  * Table of every trouble of a running node: its severity, what it is about, its remedies, the consequences that it
- * hides on the attention list, and how its alert ends. Explanations, the attention list and alerts read this table;
- * `fencepost doctor` has its own (setup.ts). The runbook of an alert is the section of its code in
- * docs/operations/alerts.md.
+ * hides on the attention list, whether it makes a node unready, and how its alert ends. Explanations, the attention
+ * list, alerts and readiness read this table; `fencepost doctor` has its own (setup.ts). The runbook of an alert is the
+ * section of its code in docs/operations/alerts.md.
  */
 
 /** Severities, worst first. */
@@ -36,6 +36,8 @@ interface Row {
    * shown beside it.
    */
   readonly hides?: readonly string[];
+  /** True if a node is not ready for the chain that has this trouble. */
+  readonly unready?: true;
   /** How the alert of this code ends. Present if there is such an alert. */
   readonly ends?: AlertEnd;
   /** Code of the alert, if it differs from the row's code. */
@@ -70,17 +72,18 @@ export const HELP_CODES = [
 export type HelpCode = (typeof HELP_CODES)[number];
 
 const calm = { severity: null, about: "transaction", helps: [] } as const;
-const again = { severity: null, about: "transaction", helps: ["SEND_ANEW"] } as const;
-const moment = { severity: "WARNING", about: "lane", ends: "moment" } as const;
+const again = { ...calm, helps: ["SEND_ANEW"] } as const;
 const lasting = { severity: "WARNING", about: "lane", ends: "state" } as const;
 const said = { ...lasting, ends: "said" } as const;
+const moment = { ...lasting, ends: "moment" } as const;
 const failure = { ...moment, severity: "ERROR" } as const;
 const ofNode = { ...moment, about: "node" } as const;
-const relief = { severity: "WARNING", about: "lane", ends: "relief" } as const;
+const relief = { ...lasting, ends: "relief" } as const;
 
 /** These codes are symptoms, not causes: a lane has old or many open transactions because something else stops it. */
 export const SYMPTOMS = ["HEAD_OF_LINE_OLD", "PENDING_OLD", "PENDING_DEEP"] as const;
-const priced = { severity: "WARNING", about: "lane", hides: SYMPTOMS } as const;
+/** Default of a trouble that stops a lane. */
+const blocking = { severity: "WARNING", about: "lane", hides: SYMPTOMS } as const;
 
 export const TROUBLES = {
   NODE_LOST: { severity: "ERROR", about: "node", hides: ["OWNER_SILENT"], alert: "NODE_VANISHED" },
@@ -89,12 +92,12 @@ export const TROUBLES = {
   REPLACED: calm,
   REVERTED: again,
   CANCELLED: calm,
-  NONCE_CONSUMED_EXTERNALLY: { severity: null, about: "transaction", helps: ["PROTECT_KEY", "SEND_ANEW"] },
+  NONCE_CONSUMED_EXTERNALLY: { ...calm, helps: ["PROTECT_KEY", "SEND_ANEW"] },
   REJECTED: again,
   REQUEST_ID_REUSED: again,
   EXPIRED: again,
   AWAITING_APPROVAL: { severity: "WARNING", about: "transaction", helps: ["APPROVE", "CANCEL"] },
-  HELD: { severity: "WARNING", about: "transaction", helps: ["RESUME_TRANSACTION", "CANCEL"], hides: SYMPTOMS },
+  HELD: { ...blocking, about: "transaction", helps: ["RESUME_TRANSACTION", "CANCEL"] },
   EXPIRES: calm,
   EXPIRING: calm,
   REFUSAL_UNCONFIRMED: { severity: "ERROR", about: "lane", helps: ["CHECK_RPC"], alert: "RPC_DISAGREES" },
@@ -107,63 +110,71 @@ export const TROUBLES = {
   WAITING_FOR_FINALITY_TAG: calm,
   WAITING_BEHIND: { severity: "WARNING", about: "lane", helps: ["LOOK_AT_BLOCKER"] },
   HOLE_BELOW: {
-    ...{ severity: "ERROR", about: "lane", hides: [...SYMPTOMS, "STUCK", "WAITING_BEHIND"] },
+    severity: "ERROR",
+    about: "lane",
+    hides: [...SYMPTOMS, "STUCK", "WAITING_BEHIND"],
     helps: ["FILL_HOLE", "USE_NONCE_ELSEWHERE", "RAISE_LIMIT", "CHECK_SIGNER"],
   },
-  RESERVED_BELOW: { severity: "WARNING", about: "lane", helps: ["USE_RESERVATION"], hides: SYMPTOMS },
+  RESERVED_BELOW: { ...blocking, helps: ["USE_RESERVATION"] },
   KILLED: { severity: "CRITICAL", about: "everything", helps: ["END_KILL"], hides: SYMPTOMS, ends: "state" },
-  LANE_SUSPENDED: { severity: "WARNING", about: "lane", helps: ["RESUME_LANE"], hides: SYMPTOMS },
+  LANE_SUSPENDED: { ...blocking, helps: ["RESUME_LANE"] },
   LANE_UNOWNED: { severity: "ERROR", about: "lane", helps: ["START_A_NODE"] },
   OWNER_SILENT: { severity: "ERROR", about: "node", helps: ["START_A_NODE"] },
   CHAIN_UNKNOWN: { severity: "WARNING", about: "chain", helps: ["START_A_NODE"] },
   CHAIN_UNREACHABLE: {
-    ...{ severity: "CRITICAL", about: "chain", helps: ["CHECK_RPC"], alert: "CHAIN_DOWN" },
+    severity: "CRITICAL",
+    about: "chain",
+    helps: ["CHECK_RPC"],
+    alert: "CHAIN_DOWN",
+    unready: true,
     hides: [...SYMPTOMS, "RPC_ENDPOINT_DOWN", "CHAIN_STALLED"],
   },
-  CHAIN_DOUBTED: {
-    ...{ severity: "CRITICAL", about: "lane", helps: ["CHECK_RPC"], alert: "CHAIN_DISTRUSTED" },
-    hides: SYMPTOMS,
-  },
-  SIGNER_AWAY: { severity: "ERROR", about: "lane", helps: ["CHECK_SIGNER"], hides: SYMPTOMS, ends: "state" },
+  CHAIN_DOUBTED: { ...blocking, severity: "CRITICAL", helps: ["CHECK_RPC"], alert: "CHAIN_DISTRUSTED" },
+  SIGNER_AWAY: { ...blocking, severity: "ERROR", helps: ["CHECK_SIGNER"], ends: "state" },
   RPC_DISAGREES: { severity: "ERROR", about: "chain", helps: ["CHECK_RPC"], ends: "state" },
   RPC_BEHIND: { severity: "WARNING", about: "chain", helps: ["CHECK_RPC"], ends: "state" },
-  FEE_BELOW_BASE_FEE: { ...priced, helps: ["REPRICE", "CANCEL", "USE_NONCE_ELSEWHERE"] },
-  FEE_CEILING_REACHED: { ...priced, helps: ["REPRICE", "RAISE_CEILING", "CANCEL"], ends: "state" },
-  POLICY_LIMIT_REACHED: { ...priced, helps: ["RAISE_LIMIT", "CANCEL"], ends: "state" },
-  UNDERPRICED: { ...priced, helps: ["REPRICE", "CANCEL"] },
+  FEE_BELOW_BASE_FEE: { ...blocking, helps: ["REPRICE", "CANCEL", "USE_NONCE_ELSEWHERE"] },
+  FEE_CEILING_REACHED: { ...blocking, helps: ["REPRICE", "RAISE_CEILING", "CANCEL"], ends: "state" },
+  POLICY_LIMIT_REACHED: { ...blocking, helps: ["RAISE_LIMIT", "CANCEL"], ends: "state" },
+  UNDERPRICED: { ...blocking, helps: ["REPRICE", "CANCEL"] },
   INSUFFICIENT_FUNDS: {
-    ...{ severity: "ERROR", about: "lane", helps: ["FUND_SIGNER", "CANCEL"], ends: "state" },
+    severity: "ERROR",
+    about: "lane",
+    helps: ["FUND_SIGNER", "CANCEL"],
+    ends: "state",
     hides: [...SYMPTOMS, "LOW_BALANCE"],
   },
-  NODE_REFUSED: { ...priced, helps: ["REPLACE", "CANCEL"], alert: "TX_REFUSED" },
+  NODE_REFUSED: { ...blocking, helps: ["REPLACE", "CANCEL"], alert: "TX_REFUSED" },
   NODE_WANTS_LOWER_NONCE: calm,
-  NODE_DID_NOT_ANSWER: { ...priced, helps: ["CHECK_RPC"] },
-  SENT_PRIVATELY: { severity: null, about: "transaction", helps: ["DISCLOSE"] },
-  NOT_IN_POOL: { ...priced, helps: ["RESUBMIT"] },
+  NODE_DID_NOT_ANSWER: { ...blocking, helps: ["CHECK_RPC"] },
+  SENT_PRIVATELY: { ...calm, helps: ["DISCLOSE"] },
+  NOT_IN_POOL: { ...blocking, helps: ["RESUBMIT"] },
   NONCE_CONSUMED: calm,
   NONCE_USED_BY_OTHERS: { severity: "WARNING", about: "lane", helps: ["PROTECT_KEY"] },
-  SUBMIT_RESULT_UNKNOWN: { ...priced, helps: [], alert: "GRAY_ZONE_ENTERED" },
+  SUBMIT_RESULT_UNKNOWN: { ...blocking, helps: [], alert: "GRAY_ZONE_ENTERED" },
   REORGED: calm,
-  RESENT_OFTEN: { ...priced, helps: ["REPRICE", "CHECK_RPC", "CANCEL"], ends: "state" },
+  RESENT_OFTEN: { ...blocking, helps: ["REPRICE", "CHECK_RPC", "CANCEL"], ends: "state" },
   STUCK: {
-    ...{ severity: "ERROR", about: "lane", hides: SYMPTOMS, alert: "TX_STUCK" },
+    ...blocking,
+    severity: "ERROR",
+    alert: "TX_STUCK",
     helps: ["RESUBMIT", "REPRICE", "CHECK_RPC", "CANCEL", "USE_NONCE_ELSEWHERE"],
   },
 
-  CANNOT_RESIGN: { ...priced, ends: "state" },
-  CHAIN_DISTRUSTED: { severity: "CRITICAL", about: "lane", ends: "state" },
+  CANNOT_RESIGN: { ...blocking, ends: "state" },
+  CHAIN_DISTRUSTED: { ...lasting, severity: "CRITICAL" },
   CHAIN_DOWN: { severity: "CRITICAL", about: "chain", ends: "state" },
   CHAIN_STALLED: { severity: "ERROR", about: "chain", hides: ["STUCK", "RESENT_OFTEN", ...SYMPTOMS], ends: "state" },
   CHAIN_TRUSTED_AGAIN: relief,
   COMMITS_MAY_BE_LOST: { severity: "CRITICAL", about: "everything", ends: "state" },
   DATABASE_HISTORY_CHANGED: { severity: "CRITICAL", about: "everything", ends: "moment" },
-  DEEP_REORG: { severity: "CRITICAL", about: "lane", ends: "moment" },
-  EXTERNAL_KEY_USE: { severity: "CRITICAL", about: "lane", ends: "state" },
+  DEEP_REORG: { ...moment, severity: "CRITICAL" },
+  EXTERNAL_KEY_USE: { ...lasting, severity: "CRITICAL" },
   FENCED_SURGE: { severity: "ERROR", about: "node", ends: "said" },
   FINALITY_TAG_MISSING: { severity: "ERROR", about: "chain", ends: "said" },
   FOREIGN_PENDING: said,
   FOREIGN_REPLACEMENT: said,
-  GAS_ORACLE_AWAY: { severity: "WARNING", about: "chain", ends: "said" },
+  GAS_ORACLE_AWAY: { ...said, about: "chain" },
   GRAY_ZONE_ENTERED: lasting,
   GRAY_ZONE_LEFT: relief,
   GRAY_ZONE_TIMED_OUT: failure,
@@ -173,7 +184,7 @@ export const TROUBLES = {
   KEY_FILE_OPEN: ofNode,
   LANE_AWAITS_OPERATOR: { ...lasting, severity: "CRITICAL", hides: ["LANE_SUSPENDED", ...SYMPTOMS] },
   LOW_BALANCE: lasting,
-  MAX_ATTEMPTS_REACHED: { ...priced, ends: "state" },
+  MAX_ATTEMPTS_REACHED: { ...blocking, ends: "state" },
   NODE_VANISHED: { severity: "ERROR", about: "node", ends: "state" },
   NONCE_CONSUMED_UNSEEN: said,
   NONCE_DRIFT: failure,
@@ -182,26 +193,26 @@ export const TROUBLES = {
   PASS_FAILED: { severity: "ERROR", about: "chain", ends: "said" },
   PENDING_DEEP: lasting,
   PENDING_OLD: lasting,
-  POLICIES_CHANGED: { severity: "WARNING", about: "everything", ends: "moment" },
-  POLICY_FILE_DIFFERS: { severity: "WARNING", about: "node", ends: "said" },
+  POLICIES_CHANGED: { ...moment, about: "everything" },
+  POLICY_FILE_DIFFERS: { ...said, about: "node" },
   POLICY_UNREADABLE: { severity: "ERROR", about: "node", ends: "said" },
   RECEIPT_BACKLOG_GROWING: { severity: "ERROR", about: "node", ends: "said" },
   RECONCILIATION_FAILED: { severity: "CRITICAL", about: "chain", ends: "said" },
   REPRICING_FAILED: moment,
   RESERVATION_EXPIRED: moment,
   RESERVED_PILE_UP: said,
-  RESUBMIT_SURGE: { severity: "WARNING", about: "node", ends: "said" },
-  RPC_ENDPOINT_DOWN: { severity: "WARNING", about: "endpoint", ends: "state" },
+  RESUBMIT_SURGE: { ...said, about: "node" },
+  RPC_ENDPOINT_DOWN: { ...lasting, about: "endpoint" },
   RPC_WRONG_CHAIN: { severity: "CRITICAL", about: "endpoint", ends: "state" },
   SCHEMA_TOO_NEW: { severity: "CRITICAL", about: "node", ends: "said" },
   SIGNER_BACK: relief,
-  SIGNER_LIES: { severity: "CRITICAL", about: "lane", hides: ["SIGNER_AWAY", ...SYMPTOMS], ends: "state" },
+  SIGNER_LIES: { ...lasting, severity: "CRITICAL", hides: ["SIGNER_AWAY", ...SYMPTOMS] },
   SLOW_SIGNING: ofNode,
-  STABLE_BLOCKS_REPLACED: { severity: "ERROR", about: "chain", ends: "moment" },
+  STABLE_BLOCKS_REPLACED: { ...failure, about: "chain" },
   STUCK_HOOK_DECISION: moment,
   STUCK_HOOK_FAILED: failure,
-  TX_REFUSED: { severity: "ERROR", about: "lane", ends: "state" },
-  TX_STUCK: { severity: "ERROR", about: "lane", ends: "state" },
+  TX_REFUSED: { ...lasting, severity: "ERROR" },
+  TX_STUCK: { ...lasting, severity: "ERROR" },
 } as const satisfies Readonly<Record<string, Row>>;
 
 type Table = typeof TROUBLES;
@@ -247,4 +258,4 @@ export function alertKey({ code, lane, txId, chainId = lane?.chainId, endpoint }
   return `${code} ${chainId ?? ""}:${lane?.signer ?? ""} ${txId ?? ""} ${endpoint ?? ""}`;
 }
 
-export type AlertSeverity = "WARNING" | "ERROR" | "CRITICAL";
+export type AlertSeverity = Severity;

@@ -142,7 +142,7 @@ export function formatGwei(wei: bigint): string {
   return digits.slice(0, -GWEI_DECIMALS) + (fraction === "" ? "" : `.${fraction}`);
 }
 
-/** A list in a file, or comma-separated text, without duplicates. */
+/** A list in a file, or comma-separated text. A value that occurs twice is refused. */
 export function list<T, Written = string>(
   item: Parser<T, Written>,
   identity: (value: T) => unknown = (value) => value,

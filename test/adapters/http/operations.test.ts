@@ -6,7 +6,7 @@ import { httpApp, httpOptions } from "../../support/http-app.ts";
 const ready = {
   ready: true,
   database: true,
-  chains: [{ chainId: 31337, reachable: true, head: 12, signersAway: 0 }],
+  chains: [{ chainId: 31337, reachable: true, head: 12, signersAway: 0, troubles: [] }],
   draining: false,
 };
 
@@ -32,7 +32,14 @@ describe("/readyz", () => {
 
   it.each([
     ["the database", { ...ready, ready: false, database: false }],
-    ["a chain", { ...ready, ready: false, chains: [{ chainId: 31337, reachable: false, head: null, signersAway: 0 }] }],
+    [
+      "a chain",
+      {
+        ...ready,
+        ready: false,
+        chains: [{ chainId: 31337, reachable: false, head: null, signersAway: 0, troubles: [] }],
+      },
+    ],
     ["a node that is shutting down", { ...ready, ready: false, draining: true }],
   ])("is 503 and names the missing part: %s", async (_, readiness) => {
     const response = await httpApp({ readiness: () => Promise.resolve(readiness) }).inject("/readyz");

@@ -114,6 +114,32 @@ describe("a cause in the list of problems", () => {
   });
 });
 
+describe("readiness", () => {
+  it.each([
+    ["no endpoint answers", false, (entry: WorldNode) => entry.faults.inject({ kind: "unavailable" })],
+    [
+      "endpoints fail beside one that answers",
+      true,
+      (entry: WorldNode) => {
+        const failing = (host: string) => ({ url: `https://${host}/SECRET`, status: "failing", behind: null });
+        Object.assign(entry.rpc, { health: () => [failing("one.example"), failing("two.example")] });
+      },
+    ],
+    ["no block comes", true, () => world.holdBlocks()],
+    // protects [Everything at once] src/domain/troubles/table.ts, src/application/queries/readiness.ts
+  ])("names the codes that the list of problems shows if %s", async (_, ready, cause) => {
+    const entry = await start();
+    await world.clock.advance(80 * SECOND);
+    cause(entry);
+    await world.clock.advance(120 * SECOND);
+    const listed = [...new Set((await rows(entry)).map(({ code }) => code))];
+    const answer = await world.settle(entry.node.api.readiness());
+    expect(listed).not.toEqual([]);
+    expect(answer).toMatchObject({ ready, chains: [{ reachable: ready, troubles: listed }] });
+    expect(JSON.stringify(answer)).not.toMatch(/SECRET|example/);
+  });
+});
+
 describe("the start of a problem in a diagnosis", () => {
   const STUCK_SOON = { stuckAfterMs: 20_000, repricing: null, resubmitIntervalMs: 2_000 } as const;
 
@@ -147,6 +173,101 @@ describe("the start of a problem in a diagnosis", () => {
     await world.clock.advance(60 * SECOND);
     const found = (await rows(next)).filter(({ code }) => code === "INSUFFICIENT_FUNDS");
     expect(found).toMatchObject([{ id: first?.id, since: first?.since }]);
+  });
+
+  const of = async (entry: WorldNode, code: string) => (await rows(entry)).filter((row) => row.code === code);
+
+  /** Starts a node whose signer fails `afterMs` after it was requested to sign. */
+  async function withoutSigner(afterMs = 0): Promise<WorldNode> {
+    const entry = world.addNode({ node: { drainTimeoutMs: 30 * SECOND } });
+    entry.signer.sign = async () => {
+      if (afterMs > 0) await world.clock.sleep(afterMs);
+      throw new Error("connection refused");
+    };
+    await world.settle(entry.node.start());
+    return entry;
+  }
+
+  /** Starts the first node, with a transaction that its signer does not sign, and returns the row about that. */
+  async function unsigned() {
+    world = new World();
+    ops = new OperatedWorld(world);
+    const entry = await withoutSigner();
+    const txId = await ops.create(entry);
+    await world.clock.advance(15 * SECOND);
+    const [first] = await of(entry, "SIGNER_AWAY");
+    return { entry, txId, id: first?.id, since: first?.since ?? new Date(0) };
+  }
+
+  const moved = () => world.until(() => world.ownerOf(SIGNER) === "node-2", 400 * SECOND);
+
+  // protects [Everything at once] src/domain/troubles/rows.ts, src/application/queries/node-reports.ts
+  it("survives that a node that shuts down hands its lanes over", async () => {
+    const { entry, id, since } = await unsigned();
+    const next = await withoutSigner(20 * SECOND);
+    await world.settle(entry.node.close());
+    await moved();
+    await world.clock.advance(60 * SECOND);
+    expect(await of(next, "SIGNER_AWAY")).toMatchObject([{ id, since }]);
+  });
+
+  // protects [Everything at once] src/domain/troubles/rows.ts, src/application/queries/node-reports.ts
+  it("survives that another live node gets the lane", async () => {
+    const { entry, txId, id, since } = await unsigned();
+    const next = await withoutSigner(20 * SECOND);
+    await moved();
+    await world.clock.advance(6 * SECOND);
+    expect(await of(entry, "SIGNER_AWAY")).toEqual([]);
+    await world.clock.advance(20 * SECOND);
+    await world.clock.advance(10 * SECOND);
+    for (const each of [entry, next]) {
+      expect(await of(each, "SIGNER_AWAY")).toMatchObject([{ id, since }]);
+      expect((await explained(each, txId)).causes[0]).toMatchObject({ code: "SIGNER_AWAY", since });
+    }
+  });
+
+  it("is later if the next owner had no such problem for a while", async () => {
+    const { since } = await unsigned();
+    const next = await world.startNode();
+    await moved();
+    await world.clock.advance(120 * SECOND);
+    const laterMs = world.clock.now().getTime();
+    next.signer.sign = () => Promise.reject(new Error("connection refused"));
+    await ops.create(next);
+    await world.clock.advance(15 * SECOND);
+    const [row] = await of(next, "SIGNER_AWAY");
+    expect(since.getTime()).toBeLessThan(laterMs);
+    expect(row?.since?.getTime()).toBeGreaterThanOrEqual(laterMs);
+  });
+
+  // protects [Everything at once] src/domain/troubles/rows.ts, src/application/queries/node-reports.ts
+  it("survives a restart of the only node while no endpoint answers", async () => {
+    const entry = await start();
+    world.chain.setBaseFee(90n * GWEI);
+    const txId = await ops.create(entry);
+    entry.faults.inject({ kind: "unavailable" });
+    await world.clock.advance(15 * SECOND);
+    const [first] = await of(entry, "CHAIN_UNREACHABLE");
+    await world.settle(entry.node.close());
+    await world.clock.advance(30 * SECOND);
+    const next = world.addNode();
+    next.faults.inject({ kind: "unavailable" });
+    await world.settle(next.node.start());
+    await world.clock.advance(15 * SECOND);
+    expect(await of(next, "CHAIN_UNREACHABLE")).toMatchObject([{ id: first?.id, since: first?.since }]);
+    const { causes } = await explained(next, txId);
+    expect(causes.find(({ code }) => code === "CHAIN_UNREACHABLE")).toMatchObject({ since: first?.since });
+  });
+
+  it("is the first look for a problem that is only looked for now and then", async () => {
+    const entry = await start({ settings: { alertLowBalanceWei: 10n ** 30n } });
+    const startedMs = world.clock.now().getTime();
+    await ops.settled(await ops.create(entry));
+    const [first] = await of(entry, "LOW_BALANCE");
+    await world.clock.advance(120 * SECOND);
+    const [later] = await of(entry, "LOW_BALANCE");
+    expect(first?.since?.getTime()).toBeGreaterThanOrEqual(startedMs);
+    expect(later?.since).toEqual(first?.since);
   });
 
   it("never becomes a later block while the price stays too low", async () => {

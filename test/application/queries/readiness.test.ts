@@ -17,9 +17,9 @@ async function parts(up: readonly number[], overrides: Partial<ReadinessParts> =
   return {
     store,
     lease: { mayAct: () => true },
-    chains: contexts,
-    draining: false,
-    settledIn: true,
+    chains: new Map(contexts.map((context) => [context.chain.chainId, context])),
+    reception: { draining: false },
+    settlingIn: { isOver: true },
     lanesOf: () => [],
     ...overrides,
   };
@@ -33,8 +33,8 @@ describe("readiness of a node with several chains", () => {
       ready: true,
       database: true,
       chains: [
-        { chainId: 1, reachable: false, head: null, signersAway: 0 },
-        { chainId: 10, reachable: true, head: 0, signersAway: 0 },
+        { chainId: 1, reachable: false, head: null, signersAway: 0, troubles: ["CHAIN_UNREACHABLE"] },
+        { chainId: 10, reachable: true, head: 0, signersAway: 0, troubles: [] },
       ],
       draining: false,
     });
@@ -53,7 +53,7 @@ describe("readiness of a node with several chains", () => {
   it.each<[string, Partial<ReadinessParts>]>([
     ["the database is unavailable", { store: { ping: () => Promise.reject(new Error("away")) } }],
     ["its lease has expired", { lease: { mayAct: () => false } }],
-    ["it is shutting down", { draining: true }],
+    ["it is shutting down", { reception: { draining: true } }],
   ])("is false for every chain if %s", async (_, overrides) => {
     const all = await parts([1, 10], overrides);
     expect(await readiness(all)).toMatchObject({ ready: false });

@@ -37,7 +37,12 @@ export async function decodeTransaction(rawTransaction: Hex): Promise<DecodedTra
     return {
       envelope: type,
       unsigned: {
-        ...{ chainId, nonce, to: (to?.toLowerCase() ?? null) as Address | null, data, value, gas },
+        chainId,
+        nonce,
+        to: (to?.toLowerCase() ?? null) as Address | null,
+        data,
+        value,
+        gas,
         fees: feesOf(parsed),
         accessList: accessList as readonly AccessListEntry[],
       },
@@ -76,7 +81,11 @@ export function viewOf(rawTransaction: Hex, decoded: DecodedTransaction): Transa
   const { maxFeePerBlobGas, blobVersionedHashes, authorizationList }: Parsed = parsed;
   const { r = "0x0", s = "0x0", v = 0n, yParity = 0 } = signature ?? {};
   return {
-    ...{ hash: txHash, type: TYPES[envelope], from: signer, to, input: data },
+    hash: txHash,
+    type: TYPES[envelope],
+    from: signer,
+    to,
+    input: data,
     ...amountsInHex(unsigned),
     gasPrice: numberToHex(fees.type === "eip1559" ? fees.maxFeePerGas : fees.gasPrice),
     ...(envelope === "legacy" ? {} : { accessList }),
@@ -85,7 +94,9 @@ export function viewOf(rawTransaction: Hex, decoded: DecodedTransaction): Transa
     ...(authorizationList === undefined ? {} : { authorizationList: authorizationList.map(inHex) }),
     // Format the signature's r and s as JSON-RPC quantities, which have no leading zeros.
     ...inHex({ r: BigInt(r), s: BigInt(s), ...(envelope === "legacy" ? { v } : { v: yParity, yParity }) }),
-    ...{ blockHash: null, blockNumber: null, transactionIndex: null },
+    blockHash: null,
+    blockNumber: null,
+    transactionIndex: null,
   };
 }
 

@@ -45,8 +45,12 @@ export async function encryptKeystore(
   const { kdf, r, p, keyLength, salt } = derivation;
   const [ivHex, ciphertextHex, saltHex, mac] = [iv, ciphertext, salt, macOf(derived, ciphertext)].map(hexOf);
   const crypto = {
-    ...{ cipher: CIPHER, cipherparams: { iv: ivHex }, ciphertext: ciphertextHex },
-    ...{ kdf, kdfparams: { n, r, p, dklen: keyLength, salt: saltHex }, mac },
+    cipher: CIPHER,
+    cipherparams: { iv: ivHex },
+    ciphertext: ciphertextHex,
+    kdf,
+    kdfparams: { n, r, p, dklen: keyLength, salt: saltHex },
+    mac,
   };
   return JSON.stringify({ address: key.address.slice(2), crypto, id: randomUUID(), version: 3 });
 }

@@ -63,7 +63,15 @@ function answering(context: RouteContext, { onRefused, rpc }: Options & { readon
     const served = await servedChains(api);
     const chainId = chainOf(request, served);
     return {
-      ...{ api, principal, chainId, servesChain: served.includes(chainId), clock, mask, checksum, readChain, bytes },
+      api,
+      principal,
+      chainId,
+      servesChain: served.includes(chainId),
+      clock,
+      mask,
+      checksum,
+      readChain,
+      bytes,
       ...rpc,
       requestId: requestIdIn(request),
       ignoresNonce: nonce === "ignore",

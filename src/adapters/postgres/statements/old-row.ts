@@ -31,9 +31,9 @@ export const markTruncated = counted("mark-truncated", "feeds", "1")`
 
 /**
  * SQL: time before which a transaction must have become final to be removed. It is at least $3 milliseconds ago, and
- * before the oldest completion still in the feed (domain/retention.ts). `bound` is the lowest transaction id of that
- * time. Ids begin with the time of creation, so a transaction with a higher id was created later and cannot have been
- * final before.
+ * before the oldest completion still in the feed (domain/cluster/retention.ts). `bound` is the lowest transaction id of
+ * that time. Ids begin with the time of creation, so a transaction with a higher id was created later and cannot have
+ * been final before.
  */
 const HORIZON = `
   SELECT h.at, h.oldest_in_feed, (

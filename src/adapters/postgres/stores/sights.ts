@@ -134,7 +134,9 @@ function troubledLane(row: sight.TroubledLaneRow): TroubledLane {
   const { headTxId: txId, headNonce, headState, headSince, holeNonce, holeDetail, holeSince } = row;
   const { suspendedBy, open, actor, reason, decidedAt } = row;
   return {
-    ...{ lane: laneOf(row), suspendedBy, open },
+    lane: laneOf(row),
+    suspendedBy,
+    open,
     decision: actor === null ? null : { actor, reason, at: decidedAt },
     head: txId === null ? null : { txId, nonce: headNonce, state: headState, since: headSince },
     hole: holeNonce === null ? null : { nonce: holeNonce, detail: holeDetail, since: holeSince },
