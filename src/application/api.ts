@@ -1,4 +1,5 @@
 import type { Kill } from "../domain/cluster/kills.ts";
+import type { TransactionCost } from "../domain/figures/costs.ts";
 import type { Address, Hash } from "../domain/lane.ts";
 import type { Reservation } from "../domain/transaction/reservations.ts";
 import type { CREATE_FIELDS } from "../domain/transaction/transaction.ts";
@@ -164,13 +165,18 @@ export interface CompletionsQuery {
   readonly after: number;
   readonly epoch?: number;
   readonly limit?: number;
+  /** "cost": adds what each transaction has cost. */
+  readonly include?: "cost";
   readonly waitMs?: number;
   readonly signal?: AbortSignal;
 }
 
+export type CompletionCost = Pick<TransactionCost, "createdAt" | "owner" | "receiver" | "fees" | "value">;
+
 export interface CompletionsPage {
   readonly epoch: number;
-  readonly items: readonly CompletionRecord[];
+  /** `cost`: set only if it was asked for; null if retention has removed the transaction. */
+  readonly items: readonly (CompletionRecord & { readonly cost?: CompletionCost | null })[];
   readonly next: number;
   /**
    * Set if the API key may see only some signers or chains: gaps in the sequence numbers are completions that it may

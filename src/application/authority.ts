@@ -51,7 +51,13 @@ const RULES: { readonly [Name in keyof FencepostApi]: Rule<Name> } = {
   ...{ policies: ownPolicies, policyUsage: ownUsage },
   // For the next calls, the application itself leaves out everything outside the key's limits.
   ...{ overview: narrowed, search: narrowed, clusterHistory: narrowed, attention: namedAndNarrowed },
-  ...{ notices: namedAndNarrowed, costs: namedAndNarrowed, actOnLane: narrowed, acknowledge: narrowed },
+  ...{
+    notices: namedAndNarrowed,
+    costs: namedAndNarrowed,
+    history: namedAndNarrowed,
+    actOnLane: narrowed,
+    acknowledge: narrowed,
+  },
 
   // 5. Named: a call that names a lane or a chain is refused if the lane or chain is outside the key's limits.
   ...{ nonceRuler: namedLane, askChain: namedChain("readsPerSecond"), passSigned: namedChain(null) },

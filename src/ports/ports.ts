@@ -2,6 +2,7 @@ import type { Clock } from "./clock.ts";
 import type { Codec } from "./codec.ts";
 import type { Entropy } from "./entropy.ts";
 import type { Failpoints } from "./failpoints.ts";
+import type { FigureStore } from "./figure-store.ts";
 import type { KeyStore } from "./key-store.ts";
 import type { KillStore } from "./kill-store.ts";
 import type { LaneStore } from "./lane-store.ts";
@@ -24,6 +25,7 @@ export interface Ports {
     LaneStore &
     QueryStore &
     SightStore &
+    FigureStore &
     KeyStore &
     KillStore &
     NoticeStore &

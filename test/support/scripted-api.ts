@@ -40,6 +40,7 @@ export function scriptedApi(script: Partial<FencepostApi> = {}): FencepostApi {
     me: unscripted("me"),
     signerNames: unscripted("signerNames"),
     costs: unscripted("costs"),
+    history: unscripted("history"),
     leases: unscripted("leases"),
     readiness: unscripted("readiness"),
     keys: unscripted("keys"),

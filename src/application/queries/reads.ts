@@ -4,9 +4,10 @@ import type { Ports } from "../../ports/ports.ts";
 import type { FeedPosition, QueryStore } from "../../ports/query-store.ts";
 import type { CompletionsPage, CompletionsQuery, Include, ListQuery, RequestQuery, SignersQuery } from "../api.ts";
 import type { CallPorts } from "../chain/work-ports.ts";
-import { type CostsQuery, costs } from "./costs.ts";
+import { type CostsQuery, costs, withCosts } from "./costs.ts";
 import { explanationOf } from "./explain.ts";
 import type { ExplainPorts } from "./explained-lane.ts";
+import { type HistoryQuery, history } from "./history.ts";
 import { signer, signers } from "./signers.ts";
 import { chainLooks, transaction, transactionByRequest, transactions } from "./transactions.ts";
 
@@ -26,7 +27,10 @@ export function createReads(ports: ReadPorts) {
      * transaction that it waits for is shown.
      */
     explain: (txId: string, options?: { readonly blockerByNonce?: boolean }) => explanationOf(ports, txId, options),
-    completions: (query: CompletionsQuery) => feed.page(query),
+    completions: async (query: CompletionsQuery) => {
+      const page = await feed.page(query);
+      return query.include === "cost" ? { ...page, items: await withCosts(ports, page.items) } : page;
+    },
     /**
      * One page of lanes, ordered by signer and chain. The chain's values are those that this node's loops last
      * received.
@@ -37,6 +41,8 @@ export function createReads(ports: ReadPorts) {
      * the values from the chain now. UNKNOWN_SIGNER if there is no lane and this node does not hold the key.
      */
     signer: (name: string, options?: { readonly fresh?: boolean }) => signer(ports, name, options),
+    /** Figures over time, merged over the lanes that the query and the key select. */
+    history: (query?: HistoryQuery, limits?: Limits) => history(ports, query, limits),
     /** Fees paid and value moved by the transactions that were created in a range of time. */
     costs: (query?: CostsQuery, limits?: Limits) => costs(ports, query, limits),
     /** The names of signers in this node's configuration. */

@@ -1,3 +1,4 @@
+import type { FigureRow } from "../../../src/domain/figures/figures.ts";
 import { type Hash, type Hex, type Lane, type LaneKey, laneKey } from "../../../src/domain/lane.ts";
 import type {
   Approval,
@@ -187,6 +188,8 @@ export class DatabaseState {
   leftRequests = new Map<string, LeftRequestRow>();
   confirmations = new Map<number, ReadonlyMap<number, Hash>>();
   geneses = new Map<number, Hash>();
+  /** Statistics, by bucket and by the instance that counted them. */
+  figures = new Map<string, FigureRow>();
   /** The next nonce of each lane at the beginning of the feed's epoch. */
   epochFloors = new Map<LaneKey, number>();
   /** Usage of API keys, by chain. */
@@ -234,6 +237,7 @@ export class DatabaseState {
       leftRequests: new Map(this.leftRequests),
       confirmations: new Map(this.confirmations),
       geneses: new Map(this.geneses),
+      figures: new Map(this.figures),
       epochFloors: new Map(this.epochFloors),
       keyUse: new Map(this.keyUse),
       reports: new Map(this.reports),
