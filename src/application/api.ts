@@ -5,6 +5,7 @@ import type { Reservation } from "../domain/transaction/reservations.ts";
 import type { CREATE_FIELDS } from "../domain/transaction/transaction.ts";
 import type { Trouble } from "../domain/troubles/rows.ts";
 import type { ShownOutcome } from "../ports/chain.ts";
+import type { Words } from "../ports/codec.ts";
 import type { ForwardedAnswer } from "../ports/peers.ts";
 import type {
   CompletionRecord,
@@ -127,6 +128,13 @@ export interface TransactionView extends TransactionRecord {
   readonly history?: readonly HistoryRecord[];
   readonly confirmations?: readonly { readonly number: number; readonly hash: Hash }[];
   readonly onChain?: ChainLook;
+  /** The payload in words; absent if no ABI has its function. */
+  readonly decoded?: DecodedCall;
+}
+
+/** A call in words. `contract`: name of the ABI; null for a token standard. */
+export interface DecodedCall extends Words {
+  readonly contract: string | null;
 }
 
 export interface ChainLook extends Pick<ShownOutcome, "logs" | "more" | "revert"> {

@@ -1,3 +1,4 @@
+import type { Abis, PutAbis } from "../contract/calls/abis.ts";
 import type { Caller, ClusterNode, KillOrder, KillSwitchState, LaneLease } from "../contract/calls/cluster.ts";
 import type { DeclaredCall } from "../contract/calls/index.ts";
 import type { AddKey, Keys, NewKey, RevokedKey } from "../contract/calls/keys.ts";
@@ -198,10 +199,14 @@ export interface FencepostFace<SendOptions extends CallOptions = CallOptions> ex
   costsPage(query?: CostsQuery, options?: CallOptions): Promise<Costs>;
   /** The same over any number of transactions, added up from as many calls as it takes. */
   costs(query?: CostsQuery, options?: CallOptions): Promise<Costs>;
+  /** The ABIs by which calls, logs and errors are shown. */
+  abis(options?: CallOptions): Promise<Abis>;
+  /** Replaces all ABIs, on every node. Needs `admin`. */
+  putAbis(request: PutAbis, options?: CallOptions): Promise<Abis>;
   /** The API key of this client, its scopes and limits, and the node that answers. */
   me(options?: CallOptions): Promise<Caller>;
   /** The names of signers, as the node that answers is configured. */
-  signerNames(options?: CallOptions): Promise<SignerNames["items"]>;
+  namedSigners(options?: CallOptions): Promise<SignerNames["items"]>;
   /** Every live node of the cluster. */
   nodes(options?: CallOptions): Promise<readonly ClusterNode[]>;
   /** The owner of each lane; lanes without an owner are left out. */
@@ -280,6 +285,8 @@ export const CALL_PATHS = {
   leases: { at: "get /leases", ...items },
   costsPage: { at: "get /costs", expects: "items", query: true },
   history: { at: "get /history", expects: "buckets", query: true },
+  abis: { at: "get /abis", expects: "items" },
+  putAbis: { at: "put /abis", expects: "items" },
   me: { at: "get /me", expects: "scopes" },
-  signerNames: { at: "get /signer-names", ...items },
+  namedSigners: { at: "get /signer-names", ...items },
 } satisfies CallPaths;

@@ -1,5 +1,6 @@
 /** Types that the SDK and the library both export. */
 
+export type { Abis, PutAbis } from "../contract/calls/abis.ts";
 export type { Caller, ClusterNode, KillOrder, KillSwitchState, LaneLease } from "../contract/calls/cluster.ts";
 export type { AddKey, Keys, NewKey, RevokedKey } from "../contract/calls/keys.ts";
 export type { NonceReservation, ReserveNonce } from "../contract/calls/nonces.ts";

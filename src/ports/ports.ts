@@ -1,3 +1,4 @@
+import type { AbiStore } from "./abi-store.ts";
 import type { Clock } from "./clock.ts";
 import type { Codec } from "./codec.ts";
 import type { Entropy } from "./entropy.ts";
@@ -26,6 +27,7 @@ export interface Ports {
     QueryStore &
     SightStore &
     FigureStore &
+    AbiStore &
     KeyStore &
     KillStore &
     NoticeStore &

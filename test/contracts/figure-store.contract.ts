@@ -77,6 +77,23 @@ export function figureStoreContract(name: string, create: () => Promise<StoreSub
       expect(await store.figures(MINUTE_S, { ...of(fence), from: later(2), to: later(3) })).toHaveLength(1);
     });
 
+    it("keeps one document of ABIs, which the last writer replaces", async () => {
+      const fresh = await create();
+      const other = await fresh.connect();
+      expect(await other.abis()).toEqual({ items: [], changedAt: null, changedBy: null });
+      const item = {
+        name: "Payouts",
+        abi: ["event Paid(address to)"],
+        addresses: [(await holdLane(store)).lane.signer],
+      };
+      const stored = await other.putAbis([item, { name: "Any", abi: [{ type: "fallback" }] }], "operator:alice");
+      expect(stored).toMatchObject({ items: [item, { name: "Any" }], changedBy: "operator:alice" });
+      await other.putAbis([item], "operator:bob");
+      expect(await other.abis()).toEqual({ items: [item], changedBy: "operator:bob", changedAt: expect.any(Date) });
+      await other.close();
+      await fresh.close();
+    });
+
     it("names the signers that paid most, by whole hours", async () => {
       const [dear, cheap, idle] = [await holdLane(store), await holdLane(store), await holdLane(store)];
       const chains = [dear.lane.chainId];

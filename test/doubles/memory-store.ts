@@ -6,6 +6,7 @@ import { type Address, type Fence, type Hash, type Hex, type Lane, laneKey } fro
 import { actionKeyOf, isSpent, reservationAt } from "../../src/domain/ledger/index.ts";
 import { KnownPolicy, type PolicyInForce } from "../../src/domain/policy/in-force.ts";
 import type { Intent } from "../../src/domain/transaction/transaction.ts";
+import type { AbiStore, NamedAbi } from "../../src/ports/abi-store.ts";
 import type { Clock } from "../../src/ports/clock.ts";
 import type { FigureFilter, FigureStore } from "../../src/ports/figure-store.ts";
 import type { KeyRecord, KeyStore } from "../../src/ports/key-store.ts";
@@ -122,6 +123,7 @@ export class MemoryStore
     QueryStore,
     SightStore,
     FigureStore,
+    AbiStore,
     KeyStore,
     KillStore,
     NoticeStore,
@@ -544,6 +546,17 @@ export class MemoryStore
   async totals(limits: Limits) {
     await this.reach();
     return sights.totals(this.state, limits, this.now());
+  }
+
+  async abis() {
+    await this.reach();
+    return this.state.abis;
+  }
+
+  async putAbis(items: readonly NamedAbi[], changedBy: string) {
+    await this.reach();
+    this.state.abis = { items: structuredClone(items), changedAt: this.now(), changedBy };
+    return this.state.abis;
   }
 
   async figures(stepSeconds: StoredStep, filter: FigureFilter) {

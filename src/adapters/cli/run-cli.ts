@@ -1,8 +1,8 @@
 import { Command, CommanderError, Option } from "commander";
 import { answerWith, type CommandOptions } from "./answer.ts";
 import { addClusterCommands, addKillSwitch } from "./cluster.ts";
-import { addCompletions } from "./completions.ts";
-import { addCosts, addExport } from "./costs.ts";
+import { addCompletions, addExport } from "./completions.ts";
+import { addCosts } from "./costs.ts";
 import { addDiagnostics, type DiagnosticActions } from "./diagnose.ts";
 import { CommandFailed, describeFailure, describeWhole, EXIT_CODES } from "./failure.ts";
 import { addKeys, type KeyActions } from "./keys.ts";

@@ -17,7 +17,7 @@ import type { Dequeue } from "../cluster/owner-actions.ts";
 import { CREATE_ACTION } from "../cluster/pending-creates.ts";
 import { DatabaseClock } from "../database-clock.ts";
 import type { Intake } from "../detours/intake.ts";
-import { FigureBook } from "../figure-book.ts";
+import { FigureBook } from "../lane/figure-book.ts";
 import { Lanes } from "../lane/lanes.ts";
 import { Lease } from "../lane/lease.ts";
 import { limitsOf } from "../lane/limits.ts";
@@ -54,12 +54,7 @@ export type NodeCore = ReturnType<typeof coreOf>;
 export function coreOf(given: NodePorts, settings: NodeSettings, events: CoreEvents) {
   const nodeWatch = new NodeWatch(given);
   const databaseClock = new DatabaseClock(given.clock);
-  const book = new FigureBook({
-    clock: databaseClock,
-    writer: { write: (write) => writer.write(write) },
-    fenceOn: (chainId) => lanes.onChain(chainId).find(({ term }) => term.mayAct)?.fence ?? null,
-    baseFeeOn: (chainId) => chains.get(chainId)?.follower.baseFee ?? null,
-  });
+  const book = bookOf(databaseClock, () => ({ lanes, chains }));
   const ports = { ...given, telemetry: book.watching(nodeWatch.telemetry), clock: databaseClock };
   const { store, clock, wakeUps } = ports;
   followPolicies(ports);
@@ -124,6 +119,20 @@ export function coreOf(given: NodePorts, settings: NodeSettings, events: CoreEve
   };
   const state = { settings, chains, feed, settlingIn, nodeWatch, book };
   return { ...state, ports, writer, cluster, lease, lanes, work, intakeWritten };
+}
+
+interface Counted {
+  readonly lanes: Pick<Lanes, "onChain">;
+  readonly chains: ReadonlyMap<number, ChainContext>;
+}
+
+/** Statistics of this node's lanes. `parts`: called only once the node has lanes. */
+function bookOf(clock: DatabaseClock, parts: () => Counted) {
+  return new FigureBook({
+    clock,
+    laneOn: (chainId) => parts().lanes.onChain(chainId)[0] ?? null,
+    baseFeeOn: (chainId) => parts().chains.get(chainId)?.follower.baseFee ?? null,
+  });
 }
 
 /**

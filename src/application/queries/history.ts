@@ -1,4 +1,4 @@
-/** Figures over time, merged from the buckets of all nodes (application/figure-book.ts). */
+/** Figures over time, merged from the buckets of all nodes (application/lane/figure-book.ts). */
 import { invalid } from "../../domain/errors.ts";
 import {
   bucketStart,

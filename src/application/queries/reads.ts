@@ -4,6 +4,7 @@ import type { Ports } from "../../ports/ports.ts";
 import type { FeedPosition, QueryStore } from "../../ports/query-store.ts";
 import type { CompletionsPage, CompletionsQuery, Include, ListQuery, RequestQuery, SignersQuery } from "../api.ts";
 import type { CallPorts } from "../chain/work-ports.ts";
+import { AbiBook, createAbiCalls } from "./abis.ts";
 import { type CostsQuery, costs, withCosts } from "./costs.ts";
 import { explanationOf } from "./explain.ts";
 import type { ExplainPorts } from "./explained-lane.ts";
@@ -16,8 +17,10 @@ export type ReadPorts = CallPorts & Pick<ExplainPorts, "kills"> & { readonly fee
 /** Calls that only read: any node answers them, whether or not it owns the lane. */
 export function createReads(ports: ReadPorts) {
   const { store, feed } = ports;
-  const looking = { ...ports, look: chainLooks(ports) };
+  const abiBook = new AbiBook(ports);
+  const looking = { ...ports, look: chainLooks(ports), abiBook };
   return {
+    ...createAbiCalls({ ...ports, abiBook }),
     transaction: (txId: string, include?: readonly Include[]) => transaction(looking, txId, include),
     transactionByRequest: (query: RequestQuery, include?: readonly Include[]) =>
       transactionByRequest(looking, query, include),
@@ -46,7 +49,7 @@ export function createReads(ports: ReadPorts) {
     /** Fees paid and value moved by the transactions that were created in a range of time. */
     costs: (query?: CostsQuery, limits?: Limits) => costs(ports, query, limits),
     /** The names of signers in this node's configuration. */
-    signerNames: async ({ signers: visible }: Principal = ANYBODY) => {
+    namedSigners: async ({ signers: visible }: Principal = ANYBODY) => {
       const names = [...(ports.settings.signerNames ?? [])].map(([address, name]) => ({ signer: address, name }));
       return names.filter((each) => visible?.has(each.signer) !== false);
     },

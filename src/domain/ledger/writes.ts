@@ -120,10 +120,7 @@ export interface TransitionItem {
   readonly expires?: true;
   /** Set when the transaction gets its outcome: the amount paid, if a limit counts it. */
   readonly paid?: Paid;
-  /**
-   * Set with `paid`: when the transaction was created, and the highest price per gas that its mined payload offers. For
-   * statistics alone; it is not stored with the transaction.
-   */
+  /** With `paid`, for statistics alone: when it was created, and the price per gas that its mined payload offers. */
   readonly measured?: { readonly createdAt: Date; readonly offered: bigint };
   /** A new attempt to insert. From this commit on, receipts are searched for its hash. */
   readonly attempt?: SignedAttempt;

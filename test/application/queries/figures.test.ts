@@ -1,9 +1,11 @@
 import { afterEach, describe, expect, it } from "vitest";
+import { createCodec } from "../../../src/adapters/evm/codec/codec.ts";
 import { limitedTo } from "../../../src/application/authority.ts";
 import { KeyRates } from "../../../src/application/key-rates.ts";
 import type { ANYBODY } from "../../../src/domain/keys/principal.ts";
 import { CHAIN_ID, SIGNER, SIGNERS, transfer, World, type WorldNode, type WorldOptions } from "../../support/world.ts";
 
+const codec = createCodec();
 let world: World;
 afterEach(() => world.close());
 
@@ -32,7 +34,10 @@ const as = ({ node }: WorldNode, signers: readonly (typeof SIGNER)[]) =>
 /** Fees of all receipts, and the value of all confirmed transfers. */
 function paid() {
   const rows = world.rows();
-  const fees = rows.reduce((sum, { receipt }) => sum + (receipt?.gasUsed ?? 0n) * (receipt?.effectiveGasPrice ?? 0n), 0n);
+  const fees = rows.reduce(
+    (sum, { receipt }) => sum + (receipt?.gasUsed ?? 0n) * (receipt?.effectiveGasPrice ?? 0n),
+    0n,
+  );
   return { fees, value: rows.reduce((sum, { payload }) => sum + payload.value, 0n) };
 }
 
@@ -65,7 +70,12 @@ describe("the costs query", () => {
     const [from, to] = [new Date(now - 1_000_000), new Date(now + 1_000)];
     expect((await world.settle(node.api.costs({ from, to }))).items).toHaveLength(2);
     expect((await world.settle(node.api.costs({ from: to, to: new Date(now + 2_000) }))).items).toEqual([]);
-    for (const wrong of [{ from: to, to: from }, { from: to, to }, { from: "yesterday" }, { by: "colour" }] as never[]) {
+    for (const wrong of [
+      { from: to, to: from },
+      { from: to, to },
+      { from: "yesterday" },
+      { by: "colour" },
+    ] as never[]) {
       await expect(world.settle(node.api.costs(wrong))).rejects.toMatchObject({ code: "INVALID_REQUEST" });
     }
   });
@@ -123,7 +133,7 @@ describe("the history query", () => {
     expect(sumOf(lane.buckets)).toEqual({ created: 3, completed: 3 });
   });
 
-  // protects [Figures] src/application/figure-book.ts
+  // protects [Figures] src/application/lane/figure-book.ts
   it("writes once in several seconds, not for each transaction", async () => {
     world = new World();
     const { node } = await world.startNode();
@@ -140,7 +150,9 @@ describe("the history query", () => {
   it("writes the last figures when the node closes", async () => {
     const entry = await settledWorld(2);
     await world.settle(entry.node.close());
-    const rows = [...world.database.state.figures.values()].filter((row) => row.signer === "" && row.stepSeconds === 60);
+    const rows = [...world.database.state.figures.values()].filter(
+      (row) => row.signer === "" && row.stepSeconds === 60,
+    );
     expect(rows.reduce((sum, { completed }) => sum + completed, 0)).toBe(2);
   });
 
@@ -185,9 +197,66 @@ describe("the caller's own key, and the names of signers", () => {
     expect(await world.settle(entry.node.api.me())).toMatchObject({ key: null, signers: null, chains: null });
     const key = as(entry, [OTHER]);
     expect(await world.settle(key.me())).toMatchObject({ key: "reader", scopes: ["read"], signers: [OTHER] });
-    expect(await world.settle(key.signerNames())).toEqual([{ signer: OTHER, name: "payouts-2" }]);
-    expect(await world.settle(entry.node.api.signerNames())).toHaveLength(2);
+    expect(await world.settle(key.namedSigners())).toEqual([{ signer: OTHER, name: "payouts-2" }]);
+    expect(await world.settle(entry.node.api.namedSigners())).toHaveLength(2);
     const [lane] = await world.settle(entry.node.api.signer(OTHER));
     expect(lane?.name).toBe("payouts-2");
+  });
+});
+
+describe("ABIs", () => {
+  const token = "0x00000000000000000000000000000000000000aa";
+  const payouts = { name: "Payouts", addresses: [token], abi: ["function transfer(address receiver, uint256 wei)"] };
+  const data = codec.encodeCall("transfer(address,uint256)", [token, "42"]);
+
+  async function sentTo(to: string) {
+    const { node } = await settledWorld(0);
+    const fees = { gas: 60_000, maxFeePerGas: "20000000000", maxPriorityFeePerGas: "1000000000" };
+    const request = { ...transfer({ payload: { to, data, ...fees } }), allowNoCode: true };
+    const { txId } = await world.settle(node.api.create(request));
+    return { node, txId };
+  }
+
+  it("put calls into words, by contract, by default, and by the token standards", async () => {
+    const { node, txId } = await sentTo(token);
+    const decoded = async () => (await world.settle(node.api.transaction(txId))).decoded;
+    expect(await decoded()).toMatchObject({
+      contract: null,
+      name: "transfer",
+      args: [{ name: "to" }, { value: "42" }],
+    });
+    await world.settle(node.api.putAbis({ items: [{ ...payouts, name: "Other", addresses: [SIGNER] }] }, "operator:a"));
+    expect((await decoded())?.contract).toBeNull();
+    await world.settle(node.api.putAbis({ items: [{ name: "Any", abi: payouts.abi }] }, "operator:a"));
+    expect((await decoded())?.contract).toBe("Any");
+    const items = [{ name: "Any", abi: ["function transfer(address a, uint256 b)"] }, payouts];
+    const stored = await world.settle(node.api.putAbis({ items }, "operator:b"));
+    expect(stored).toMatchObject({ items, changedBy: "operator:b" });
+    expect(await decoded()).toMatchObject({ contract: "Payouts", args: [{ name: "receiver" }, { name: "wei" }] });
+    const [listed] = (await world.settle(node.api.transactions({}))).items;
+    expect(listed?.decoded?.contract).toBe("Payouts");
+  });
+
+  it.each([
+    [{}, "items"],
+    [{ items: [], more: 1 }, "more"],
+    [{ items: [{ abi: payouts.abi }] }, "items.0.name"],
+    [{ items: [{ name: "x", abi: [] }] }, "items.0.abi"],
+    [{ items: [{ name: "x", abi: ["function ("] }] }, "items.0.abi"],
+    [{ items: [payouts, { ...payouts, addresses: ["0x1"] }] }, "items.1.addresses.0"],
+    [{ items: Array.from({ length: 501 }, () => payouts) }, "items"],
+  ])("are refused with the path of the mistake: %j", async (request, path) => {
+    const { node } = await settledWorld(0);
+    await expect(world.settle(node.api.putAbis(request, "operator:a"))).rejects.toMatchObject({
+      ...{ code: "INVALID_REQUEST", extras: { path } },
+    });
+    expect((await world.settle(node.api.abis())).items).toEqual([]);
+  });
+
+  it("are changed only by a key without limits", async () => {
+    const entry = await settledWorld(0);
+    await expect(world.settle(as(entry, [SIGNER]).putAbis({ items: [] }, "operator:a"))).rejects.toMatchObject({
+      code: "FORBIDDEN",
+    });
   });
 });

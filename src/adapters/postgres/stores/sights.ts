@@ -65,11 +65,14 @@ function figuresFrom(reading: Reading): Pick<SightStore, "troubles" | "totals" |
   };
 }
 
+const isoOf = (...times: readonly Date[]) => times.map((time) => time.toISOString());
+
 function statisticsFrom(reading: Reading): FigureStore {
   return {
     figures: (stepSeconds, { signers, chains, from, to }) =>
-      ask(reading, readFigures(signers ?? [ALL_SIGNERS], stepSeconds, from, to, chains)),
-    spenders: ({ signers, chains, from, to }, limit) => ask(reading, readSpenders(from, to, chains, signers, limit)),
+      ask(reading, readFigures(signers ?? [ALL_SIGNERS], stepSeconds, ...isoOf(from, to), chains)),
+    spenders: ({ signers, chains, from, to }, limit) =>
+      ask(reading, readSpenders(...isoOf(from, to), chains, signers, limit)),
   };
 }
 

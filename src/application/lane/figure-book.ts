@@ -17,18 +17,18 @@ import {
   HOUR_S,
   MINUTE_S,
   type Outcome,
-} from "../domain/figures/figures.ts";
-import { type Fence, type Lane, laneKey } from "../domain/lane.ts";
-import type { Change, Moved } from "../domain/ledger/index.ts";
-import type { Clock } from "../ports/clock.ts";
-import type { LaneChanges, LaneWrite, WriteOutcome } from "../ports/lane-store.ts";
-import type { Telemetry, TelemetryEvent } from "../ports/telemetry.ts";
+} from "../../domain/figures/figures.ts";
+import { type Lane, laneKey } from "../../domain/lane.ts";
+import type { Change, Moved } from "../../domain/ledger/index.ts";
+import type { Clock } from "../../ports/clock.ts";
+import type { LaneChanges } from "../../ports/lane-store.ts";
+import type { Telemetry, TelemetryEvent } from "../../ports/telemetry.ts";
+import type { OwnedLane } from "./owned-lane.ts";
 
 export interface FigurePorts {
   readonly clock: Pick<Clock, "now" | "monotonicMs">;
-  readonly writer: { write(write: LaneWrite): Promise<WriteOutcome> };
-  /** Proof that this node owns one of the chain's lanes; null if it owns none, or may not act. */
-  readonly fenceOn: (chainId: number) => Fence | null;
+  /** One of this node's lanes on the chain, to write under its fence; null if it owns none. */
+  readonly laneOn: (chainId: number) => Pick<OwnedLane, "term" | "fence"> | null;
   /** Base fee of the chain's newest block; null if it is not known. */
   readonly baseFeeOn: (chainId: number) => bigint | null;
 }
@@ -113,7 +113,8 @@ export class FigureBook {
   /** Adds figures to the buckets of their lane and of their chain. */
   private file({ lane, minute, figures }: Counted) {
     const row = figures.stored();
-    const signers = lane.signer === ALL_SIGNERS ? [lane.signer] : [lane.signer, ALL_SIGNERS];
+    const all: readonly FigureRow["signer"][] = [lane.signer, ALL_SIGNERS];
+    const signers = new Set(all);
     for (const signer of signers) {
       for (const stepSeconds of [MINUTE_S, HOUR_S] as const) {
         const at = bucketStart(minute, stepSeconds);
@@ -157,9 +158,9 @@ export class FigureBook {
   }
 
   private async writeSome(chainId: number, keys: readonly string[]) {
-    const fence = this.ports.fenceOn(chainId);
-    if (fence === null) return;
-    if (fence.instanceId !== this.instanceId) this.begin(fence.instanceId);
+    const lane = this.ports.laneOn(chainId);
+    if (lane === null) return;
+    if (lane.fence.instanceId !== this.instanceId) this.begin(lane.fence.instanceId);
     const rows = keys.flatMap((key) => {
       const bucket = this.buckets.get(key);
       if (bucket === undefined) return [];
@@ -168,8 +169,11 @@ export class FigureBook {
     });
     if (rows.length === 0) return;
     for (const key of keys) this.unwritten.delete(key);
-    const outcome = await this.ports.writer.write({ kind: "figures", fence, rows }).catch(() => null);
-    if (outcome?.status === "done") return;
+    const isWritten = await lane.term.write({ kind: "figures", rows }).then(
+      () => true,
+      () => false,
+    );
+    if (isWritten) return;
     for (const key of keys) if (this.buckets.has(key)) this.unwritten.add(key);
   }
 

@@ -1,10 +1,11 @@
 import { beforeEach, describe, expect, it } from "vitest";
-import { FigureBook } from "../../src/application/figure-book.ts";
-import type { FigureRow } from "../../src/domain/figures/figures.ts";
-import type { Fence, Lane } from "../../src/domain/lane.ts";
-import type { Change } from "../../src/domain/ledger/index.ts";
-import type { FiguresWrite, LaneWrite, WriteOutcome } from "../../src/ports/lane-store.ts";
-import { createManualClock, type ManualClock } from "../doubles/manual-clock.ts";
+import { FigureBook } from "../../../src/application/lane/figure-book.ts";
+import type { Term } from "../../../src/application/lane/term.ts";
+import type { FigureRow } from "../../../src/domain/figures/figures.ts";
+import type { Fence, Lane } from "../../../src/domain/lane.ts";
+import type { Change } from "../../../src/domain/ledger/index.ts";
+import type { FiguresWrite } from "../../../src/ports/lane-store.ts";
+import { createManualClock, type ManualClock } from "../../doubles/manual-clock.ts";
 
 const lane = (n: number): Lane => ({ chainId: 1, signer: `0x${n.toString(16).padStart(40, "0")}` });
 const A = lane(1);
@@ -12,7 +13,7 @@ const A = lane(1);
 let clock: ManualClock;
 let fence: Fence | null;
 let writes: FiguresWrite[];
-let answer: (write: LaneWrite) => Promise<WriteOutcome>;
+let answer: () => Promise<{ readonly status: "done" }>;
 let book: FigureBook;
 
 beforeEach(() => {
@@ -20,11 +21,16 @@ beforeEach(() => {
   fence = { lane: A, instanceId: "instance-1", token: 1 };
   writes = [];
   answer = async () => ({ status: "done" });
-  const write = (each: LaneWrite) => {
-    writes.push(each as FiguresWrite);
-    return answer(each);
+  const laneOn = () => {
+    if (fence === null) return null;
+    const owned = fence;
+    const write = (each: { readonly rows: readonly FigureRow[] }) => {
+      writes.push({ kind: "figures", fence: owned, ...each });
+      return answer();
+    };
+    return { fence: owned, term: { write } as unknown as Term };
   };
-  book = new FigureBook({ clock, writer: { write }, fenceOn: () => fence, baseFeeOn: () => 7n });
+  book = new FigureBook({ clock, laneOn, baseFeeOn: () => 7n });
 });
 
 const allocated = { kind: "allocated" } as Change;
@@ -64,10 +70,10 @@ describe("the book of figures", () => {
     expect(last.size).toBe(500 * 2 + 2);
   });
 
-  // protects [Figures] src/application/figure-book.ts
+  // protects [Figures] src/application/lane/figure-book.ts
   it("writes again what a write did not store, until it is stored", async () => {
     count(A);
-    answer = async () => ({ status: "fenced" });
+    answer = () => Promise.reject(new Error("the lane is lost"));
     await book.write();
     answer = () => Promise.reject(new Error("the database is away"));
     await book.write();
@@ -103,7 +109,7 @@ describe("the book of figures", () => {
     expect(rowsOf(A).at(-1)).toMatchObject({ created: 2, at: new Date("2026-01-01T01:00:00.000Z") });
   });
 
-  // protects [Figures] src/application/figure-book.ts
+  // protects [Figures] src/application/lane/figure-book.ts
   it("does not count earlier rows twice under another instance id", async () => {
     count(A);
     await book.write();
@@ -114,7 +120,9 @@ describe("the book of figures", () => {
     count(A);
     await book.write();
     const second = writes.filter((each) => each.fence.instanceId === "instance-2").flatMap(({ rows }) => rows);
-    expect(second.filter(({ signer, stepSeconds }) => signer === A.signer && stepSeconds === 60).at(-1)?.created).toBe(1);
+    expect(second.filter(({ signer, stepSeconds }) => signer === A.signer && stepSeconds === 60).at(-1)?.created).toBe(
+      1,
+    );
   });
 
   it("counts outcomes with what they paid, and alerts by code", async () => {
@@ -134,7 +142,7 @@ describe("the book of figures", () => {
     const passed: unknown[] = [];
     const telemetry = book.watching({ emit: (event) => void passed.push(event) });
     const alert = { type: "alert", severity: "WARNING", message: "" } as const;
-    telemetry.emit({ ...alert, code: "STUCK", lane: A });
+    telemetry.emit({ ...alert, code: "FEE_CEILING_REACHED", lane: A });
     telemetry.emit({ ...alert, code: "CHAIN_STALLED", chainId: 1 });
     telemetry.emit({ type: "chain.reachable", chainId: 1 });
     expect(passed).toHaveLength(3);
@@ -142,13 +150,13 @@ describe("the book of figures", () => {
     expect(rowsOf(A)[0]).toMatchObject({
       ...{ completed: 2, failed: 1, fees: 42n },
       detail: {
-        ...{ stuck: 1, reorged: 1, offered: ["30", 1, "30"], troubles: { STUCK: 1 } },
+        ...{ stuck: 1, reorged: 1, offered: ["30", 1, "30"], troubles: { FEE_CEILING_REACHED: 1 } },
         keys: [
           ["shop", 1, "42"],
           [null, 1, "0"],
         ],
       },
     });
-    expect(rowsOf({ signer: "" })[0]?.detail.troubles).toEqual({ STUCK: 1, CHAIN_STALLED: 1 });
+    expect(rowsOf({ signer: "" })[0]?.detail.troubles).toEqual({ FEE_CEILING_REACHED: 1, CHAIN_STALLED: 1 });
   });
 });

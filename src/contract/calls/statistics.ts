@@ -2,7 +2,7 @@ import { Costs, CostsQuery, History, HistoryQuery } from "../schemas/figures.ts"
 import { declared, ok, READ } from "./call.ts";
 
 /** Figures over time. A key that is limited to signers or chains gets those of its lanes. */
-export const figures = declared({
+export const statistics = declared({
   getHistory: {
     at: "get /api/v1/history",
     scope: READ,
