@@ -94,8 +94,9 @@ describe("fencepost export", () => {
     return async ({ after = 0, epoch = 1, include } = {}) => {
       expect([include, epoch]).toEqual(["cost", 1]);
       if (after < truncated) {
-        const problem = { status: 410, code: "FEED_TRUNCATED", title: "", resumeAfter: truncated } as const;
-        throw new FencepostApiError(problem as never);
+        const failure = { code: "FEED_TRUNCATED", status: 410, detail: "no longer kept" } as const;
+        const problem = { ...failure, type: "", title: "", resumeAfter: truncated };
+        throw new FencepostApiError(failure, { problem });
       }
       const items = [after + 1, after + 2].filter((seq) => seq <= last).map(completion);
       return { epoch: 1, items, next: items.at(-1)?.seq ?? after };

@@ -39,17 +39,28 @@ const LONGEST_SIGNATURES = 20_000;
 function itemsOf(abi: readonly unknown[]): readonly Item[] {
   return inAbi(() => {
     const isText = abi.every((item) => typeof item === "string");
-    if (!isText) return abi as readonly Item[];
+    if (!isText) return abi.map(asItem);
     if (abi.join("").length > LONGEST_SIGNATURES) throw new Error("the signatures are too long: give the ABI as JSON");
     return parseAbi(abi as readonly string[]) as readonly Item[];
   });
+}
+
+const TYPE = /^(address|bool|string|bytes\d{0,2}|u?int\d{0,3}|tuple|function)(\[\d{0,4}\])*$/;
+
+function asItem(value: unknown): Item {
+  const item = Object(value) as Partial<Item>;
+  const { inputs = [] } = item;
+  if (typeof item.type !== "string" || !Array.isArray(inputs)) throw new Error("each entry needs a type");
+  const unknown = inputs.find((input) => !TYPE.test(String(Object(input).type)));
+  if (unknown !== undefined) throw new Error(`${item.name} has a parameter of unknown type`);
+  return { ...item, inputs } as Item;
 }
 
 function inAbi<T>(read: () => T): T {
   try {
     return read();
   } catch (error) {
-    throw new BadEncoding("abi", `is not an ABI: ${shorten((error as Error).message.split("\n")[0] ?? "")}`);
+    throw new BadEncoding("", `is not an ABI: ${shorten((error as Error).message.split("\n")[0] ?? "")}`);
   }
 }
 
@@ -89,6 +100,6 @@ function worded({ name, inputs }: Item, values: readonly unknown[]): Words {
 
 /** A value as JSON would show it; numbers that may exceed a double are digits. */
 function textOf(value: unknown): string {
-  if (typeof value === "string") return value;
+  if (typeof value === "string" || typeof value === "bigint") return `${value}`;
   return JSON.stringify(value, (_, each: unknown) => (typeof each === "bigint" ? `${each}` : each)) ?? "";
 }
