@@ -1,4 +1,4 @@
--- works with: 0037_release_0_1_0.sql
+-- works with: 0036_private_endpoints.sql
 
 -- Statistics of lanes by minute and by hour. Each row belongs to the instance that counted it and has its whole count, so that
 -- no two nodes write the same row, and a repeated write changes nothing. An empty signer: all lanes of the chain on that instance.
