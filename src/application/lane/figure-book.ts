@@ -3,8 +3,8 @@
  * (domain/figures).
  *
  * Only commits that the database has acknowledged are counted, at the time of the acknowledgement. Nothing is written
- * for a single transaction: all buckets of a chain that changed go into one write, which joins the writer's next group
- * commit under the fence of one of the chain's lanes. A row belongs to the instance that counted it and always has the
+ * for a single transaction: the buckets of a chain that changed go into a few writes, which join the writer's group
+ * commits under the fence of one of the chain's lanes. A row belongs to the instance that counted it and always has the
  * whole count, so that a repeated write changes nothing.
  *
  * A crash loses what was counted since the last write: a few seconds of statistics. No decision reads them.
@@ -18,6 +18,7 @@ import {
   MINUTE_S,
   type Outcome,
 } from "../../domain/figures/figures.ts";
+import { grouped } from "../../domain/grouped.ts";
 import { type Lane, laneKey } from "../../domain/lane.ts";
 import type { Change, Moved } from "../../domain/ledger/index.ts";
 import type { Clock } from "../../ports/clock.ts";
@@ -35,8 +36,11 @@ export interface FigurePorts {
 
 /** How long figures are gathered before they are written. */
 const WRITE_EVERY_MS = 10_000;
-/** Maximum number of rows in one write; the others follow in the next one. */
-const ROWS_AT_ONCE = 400;
+const MOST_MS = 60_000;
+/** Number of rows from which on they are written less often. */
+const MANY_ROWS = 2_000;
+/** Maximum number of rows in one write, so that it is no heavier than other writes of a commit. */
+const ROWS_AT_ONCE = 150;
 
 interface Counted {
   readonly lane: Pick<FigureRow, "chainId" | "signer">;
@@ -59,6 +63,7 @@ export class FigureBook {
   private instanceId = "";
   private lastMinute = new Date(0);
   private dueAtMs: number | null = null;
+  private everyMs = WRITE_EVERY_MS;
   private writing: Promise<void> | null = null;
 
   constructor(ports: FigurePorts) {
@@ -106,7 +111,7 @@ export class FigureBook {
     const baseFee = this.ports.baseFeeOn(lane.chainId);
     if (baseFee !== null) figures.baseFee.add(baseFee);
     this.counted.set(key, { lane, minute, figures });
-    this.dueAtMs ??= this.ports.clock.monotonicMs() + WRITE_EVERY_MS;
+    this.dueAtMs ??= this.ports.clock.monotonicMs() + this.everyMs;
     return figures;
   }
 
@@ -147,20 +152,27 @@ export class FigureBook {
   }
 
   private async writeBuckets() {
-    const byChain = new Map<number, string[]>();
-    for (const key of this.unwritten) {
-      const { chainId } = this.buckets.get(key) as Bucket;
-      byChain.set(chainId, [...(byChain.get(chainId) ?? []), key].slice(0, ROWS_AT_ONCE));
-    }
-    await Promise.all([...byChain].map(([chainId, keys]) => this.writeSome(chainId, keys)));
+    const rows = this.unwritten.size;
+    const byChain = grouped([...this.unwritten], (key) => (this.buckets.get(key) as Bucket).chainId);
+    await Promise.all([...byChain].map(([chainId, keys]) => this.writeOn(chainId, keys)));
     this.forget();
-    if (this.unwritten.size > 0) this.dueAtMs ??= this.ports.clock.monotonicMs() + WRITE_EVERY_MS;
+    // Ten thousand active lanes are written less often, so that their rows cost no more than those of a thousand.
+    this.everyMs = Math.min(MOST_MS, Math.max(WRITE_EVERY_MS, (WRITE_EVERY_MS * rows) / MANY_ROWS));
+    if (this.unwritten.size > 0) this.dueAtMs ??= this.ports.clock.monotonicMs() + this.everyMs;
   }
 
-  private async writeSome(chainId: number, keys: readonly string[]) {
+  private async writeOn(chainId: number, keys: readonly string[]) {
     const lane = this.ports.laneOn(chainId);
     if (lane === null) return;
     if (lane.fence.instanceId !== this.instanceId) this.begin(lane.fence.instanceId);
+    const writes: Promise<void>[] = [];
+    for (let from = 0; from < keys.length; from += ROWS_AT_ONCE) {
+      writes.push(this.writeSome(lane, keys.slice(from, from + ROWS_AT_ONCE)));
+    }
+    await Promise.all(writes);
+  }
+
+  private async writeSome({ term }: Pick<OwnedLane, "term">, keys: readonly string[]) {
     const rows = keys.flatMap((key) => {
       const bucket = this.buckets.get(key);
       if (bucket === undefined) return [];
@@ -169,12 +181,9 @@ export class FigureBook {
     });
     if (rows.length === 0) return;
     for (const key of keys) this.unwritten.delete(key);
-    const isWritten = await lane.term.write({ kind: "figures", rows }).then(
-      () => true,
-      () => false,
-    );
-    if (isWritten) return;
-    for (const key of keys) if (this.buckets.has(key)) this.unwritten.add(key);
+    await term.write({ kind: "figures", rows }).catch(() => {
+      for (const key of keys) if (this.buckets.has(key)) this.unwritten.add(key);
+    });
   }
 
   /** Under another instance id, the counts of earlier rows would be counted twice. */

@@ -52,10 +52,10 @@ interface CoreEvents {
 export type NodeCore = ReturnType<typeof coreOf>;
 
 export function coreOf(given: NodePorts, settings: NodeSettings, events: CoreEvents) {
-  const nodeWatch = new NodeWatch(given);
   const databaseClock = new DatabaseClock(given.clock);
   const book = bookOf(databaseClock, () => ({ lanes, chains }));
-  const ports = { ...given, telemetry: book.watching(nodeWatch.telemetry), clock: databaseClock };
+  const nodeWatch = new NodeWatch({ ...given, telemetry: book.watching(given.telemetry) });
+  const ports = { ...given, telemetry: nodeWatch.telemetry, clock: databaseClock };
   const { store, clock, wakeUps } = ports;
   followPolicies(ports);
   const chains = contextsOf(ports);

@@ -12,7 +12,6 @@ export const statistics = declared({
       "From buckets that nodes write every few seconds: minutes for a day, then hours. Statistics: a node that crashes loses its last seconds. Exact amounts: `GET /costs`.",
     query: HistoryQuery,
     answers: ok("Merged over the selected lanes.", History),
-    errors: ["UNKNOWN_CHAIN"],
   },
   getCosts: {
     at: "get /api/v1/costs",
@@ -24,6 +23,5 @@ export const statistics = declared({
       "Exact, from the receipts of the transactions that were created in the range and are still kept. Up to 20,000 transactions a call.",
     query: CostsQuery,
     answers: ok("By group and chain.", Costs),
-    errors: ["UNKNOWN_CHAIN"],
   },
 });

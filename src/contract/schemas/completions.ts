@@ -26,7 +26,9 @@ export const Completion = named("Completion", {
   txHash: nullable(Hash),
   at: Timestamp,
   cost: Type.Optional(
-    nullable(CompletionCost, { description: "With `include=cost` alone; null: retention has removed the transaction." }),
+    nullable(CompletionCost, {
+      description: "With `include=cost` alone; null: retention has removed the transaction.",
+    }),
   ),
 });
 export type Completion = Static<typeof Completion>;

@@ -64,10 +64,23 @@ describe("the book of figures", () => {
 
   it("splits a write that would be too long, and loses none of it", async () => {
     for (let n = 1; n <= 500; n++) count(lane(n));
-    for (let round = 0; round < 4; round++) await book.write();
-    expect(Math.max(...writes.map(({ rows }) => rows.length))).toBeLessThanOrEqual(400);
+    await book.write();
+    expect(Math.max(...writes.map(({ rows }) => rows.length))).toBeLessThanOrEqual(150);
     const last = new Map(writes.flatMap(({ rows }) => rows.map((row) => [`${row.signer} ${row.stepSeconds}`, row])));
     expect(last.size).toBe(500 * 2 + 2);
+  });
+
+  it("writes less often if many lanes are active", async () => {
+    for (let n = 1; n <= 3_000; n++) count(lane(n));
+    await book.write();
+    writes = [];
+    count(A);
+    await clock.advance(20_000);
+    book.look();
+    expect(writes).toEqual([]);
+    await clock.advance(20_000);
+    book.look();
+    expect(writes).toHaveLength(1);
   });
 
   // protects [Figures] src/application/lane/figure-book.ts
