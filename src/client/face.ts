@@ -196,8 +196,6 @@ export interface FencepostFace<SendOptions extends CallOptions = CallOptions> ex
    * Fees paid and value moved by the transactions that were created in a range of time, by signer, API key, day or
    * receiver. Reads up to 20,000 transactions; `next` continues after them.
    */
-  costsPage(query?: CostsQuery, options?: CallOptions): Promise<Costs>;
-  /** The same over any number of transactions, added up from as many calls as it takes. */
   costs(query?: CostsQuery, options?: CallOptions): Promise<Costs>;
   /** The ABIs by which calls, logs and errors are shown. */
   abis(options?: CallOptions): Promise<Abis>;
@@ -283,7 +281,7 @@ export const CALL_PATHS = {
   clusterHistory: { at: "get /cluster/history", query: true },
   nodes: { at: "get /nodes", ...items },
   leases: { at: "get /leases", ...items },
-  costsPage: { at: "get /costs", expects: "items", query: true },
+  costs: { at: "get /costs", expects: "items", query: true },
   history: { at: "get /history", expects: "buckets", query: true },
   abis: { at: "get /abis", expects: "items" },
   putAbis: { at: "put /abis", expects: "items" },

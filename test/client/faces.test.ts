@@ -309,7 +309,6 @@ const CALLS: Readonly<Record<string, (face: FencepostFace) => Promise<unknown>>>
   acknowledge: (face) => face.acknowledge(TX, { reason: "r", times: 2 }),
   clusterHistory: (face) => face.clusterHistory({ limit: 3 }),
   history: (face) => face.history({ chainId: CHAIN_ID, step: 60 }),
-  costsPage: (face) => face.costsPage({ by: "signer" }),
   costs: (face) => face.costs({ by: "signer" }),
   abis: (face) => face.abis(),
   putAbis: (face) => face.putAbis({ items: [{ name: "Payouts", abi: ["event Paid(address to)"] }] }),

@@ -3,6 +3,7 @@ import { type Command, Option } from "commander";
 import type { Costs, CostsQuery, FencepostClient, History, HistoryQuery } from "../../client/index.ts";
 import { inEther } from "./amounts.ts";
 import { given, print } from "./answer.ts";
+import { everyCost } from "./every-cost.ts";
 import { askNode, CHAIN_ID, count, instant, onNode, type RemoteOptions, type RemotePorts } from "./remote.ts";
 import { csvOf, tableOf } from "./table.ts";
 import type { CliIo, Paint } from "./terminal.ts";
@@ -63,7 +64,7 @@ function figuresTable({ from, to, buckets, keys }: History, paint: Paint) {
 
 async function costs(client: FencepostClient, options: CostsOptions, io: CliIo) {
   const { by, from, to, signer, chainId, csv } = options;
-  const answer = await client.costs(given({ by, from, to, signer, chainId }));
+  const answer = await everyCost(client.costs, given({ by, from, to, signer, chainId }));
   if (csv !== true) print(answer, io, { ...options, show: costsTable });
   else io.stdout(csvOf(COST_COLUMNS, answer.items));
 }

@@ -16,8 +16,7 @@ export const statistics = declared({
   getCosts: {
     at: "get /api/v1/costs",
     scope: READ,
-    face: "costsPage",
-    does: "costs",
+    face: "costs",
     summary: "Fees paid and value moved",
     description:
       "Exact, from the receipts of the transactions that were created in the range and are still kept. Up to 20,000 transactions a call.",

@@ -1,16 +1,10 @@
-import type { Costs, CostsQuery } from "../contract/schemas/figures.ts";
-import type { CallOptions } from "./deadline.ts";
-import type { FencepostFace } from "./face.ts";
+import type { Costs, CostsQuery, FencepostClient } from "../../client/index.ts";
 
 type Cost = Costs["items"][number];
 
 /** Costs over a whole range, added up from as many calls as it takes. */
-export async function everyCost(
-  readPage: FencepostFace["costsPage"],
-  query: CostsQuery = {},
-  options?: CallOptions,
-): Promise<Costs> {
-  const first = await readPage(query, options);
+export async function everyCost(readPage: FencepostClient["costs"], query: CostsQuery = {}): Promise<Costs> {
+  const first = await readPage(query);
   const { by, from, to } = first;
   const sums = new Map<string, Cost>();
   const add = (cost: Cost) => {
@@ -21,7 +15,7 @@ export async function everyCost(
   first.items.forEach(add);
   // The range of the first call: without `to`, each call would end at another time.
   for (let after = first.next; after !== null; ) {
-    const page = await readPage({ ...query, from, to, after }, options);
+    const page = await readPage({ ...query, from, to, after });
     page.items.forEach(add);
     after = page.next;
   }

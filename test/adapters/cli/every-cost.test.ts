@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
-import { everyCost } from "../../src/client/every-cost.ts";
-import type { Costs, CostsQuery } from "../../src/contract/schemas/figures.ts";
+import { everyCost } from "../../../src/adapters/cli/every-cost.ts";
+import type { Costs, CostsQuery } from "../../../src/client/index.ts";
 
 const RANGE = { from: "2026-01-01T00:00:00.000Z", to: "2026-01-02T00:00:00.000Z" };
 
