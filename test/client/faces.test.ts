@@ -219,6 +219,37 @@ const everything: Partial<FencepostApi> = {
     ],
     database: [{ epoch: 1, systemIdentifier: "s", timeline: "1", mayHaveLost: false, seenAt: new Date(0) }],
   }),
+  history: async () =>
+    inside({
+      ...{ from: new Date(0), to: new Date(1), stepSeconds: 60 },
+      buckets: [
+        inside({
+          ...{ at: new Date(0), created: 1, completed: 2, failed: 1, stuck: 0, reorged: 0, fees: 7n },
+          ...{ finalityMs: { p50: 1, p95: 2 }, baseFee: { avg: 1n, max: 2n }, offered: null },
+          troubles: [{ code: "STUCK", count: 1 }],
+        }),
+      ],
+      keys: [inside({ key: null, chainId: CHAIN_ID, completed: 1, fees: 7n })],
+      signers: [inside({ signer: SIGNER, name: "payouts-1", chainId: CHAIN_ID, completed: 1, fees: 7n })],
+    }),
+  costs: async () =>
+    inside({
+      ...{ by: "signer" as const, from: new Date(0), to: new Date(1), next: null },
+      items: [
+        inside({
+          ...{ group: SIGNER, chainId: CHAIN_ID, transactions: 3, confirmed: 1, failed: 1, failedShare: 0.5 },
+          ...{ fees: 7n, failedFees: 3n, value: 1n },
+        }),
+      ],
+    }),
+  abis: async () => inside({ items: [], changedAt: null, changedBy: null }),
+  putAbis: async () => ({
+    items: [{ name: "Payouts", addresses: [SIGNER], abi: ["event Paid(address to)"] }],
+    ...{ changedAt: new Date(0), changedBy: "operator:a" },
+  }),
+  me: async () =>
+    inside({ key: "a", scopes: ["read" as const], signers: [SIGNER], chains: null, nodeId: "n", version: "1" }),
+  namedSigners: async () => [inside({ signer: SIGNER, name: "payouts-1" })],
   nodes: async () => [inside(sampleInstance())],
   leases: async () => [inside(sampleLease()), sampleLease({ owner: null })],
   kill: async () => ({ durable: true, kills: [], nodes: [{ nodeId: "n", url: "u", told: true }] }),
@@ -277,6 +308,12 @@ const CALLS: Readonly<Record<string, (face: FencepostFace) => Promise<unknown>>>
   notices: (face) => face.notices({ signer: SIGNER, open: true }),
   acknowledge: (face) => face.acknowledge(TX, { reason: "r", times: 2 }),
   clusterHistory: (face) => face.clusterHistory({ limit: 3 }),
+  history: (face) => face.history({ chainId: CHAIN_ID, step: 60 }),
+  costs: (face) => face.costs({ by: "signer" }),
+  abis: (face) => face.abis(),
+  putAbis: (face) => face.putAbis({ items: [{ name: "Payouts", abi: ["event Paid(address to)"] }] }),
+  me: (face) => face.me(),
+  namedSigners: (face) => face.namedSigners(),
   nodes: (face) => face.nodes(),
   leases: (face) => face.leases(),
 };

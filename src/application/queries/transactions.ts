@@ -14,11 +14,14 @@ import { Answers } from "../chain/answers.ts";
 import type { CallPorts } from "../chain/work-ports.ts";
 import { resubmitEveryMs } from "../lane/tracked.ts";
 import { given, parseHash, UUID } from "../requests/fields.ts";
-import { parseChainId, parseRequestId, parseSigner } from "../requests/normalise.ts";
+import { parseChainId, parseInstant, parseRequestId, parseSigner } from "../requests/normalise.ts";
+import type { AbiBook } from "./abis.ts";
 
 export interface TransactionQueryPorts extends Pick<CallPorts, "codec" | "store" | "chains" | "retention"> {
   /** Reads logs and revert reasons from the chain; if absent, the chain is not called. */
   readonly look?: ReturnType<typeof chainLooks>;
+  /** Puts calls, logs and errors into words; if absent, they have none. */
+  readonly abiBook?: Pick<AbiBook, "calls" | "look">;
 }
 
 const DEFAULT_PAGE = 50;
@@ -80,13 +83,30 @@ export async function transactions(
     requestId: parseRequestId(query.requestId) ?? undefined,
     signer: given(signer, (value) => parseSigner(ports.codec, value, "signer")),
     txHash: given(txHash, (value) => parseHash(value, "txHash")),
+    ...createdIn(query),
     after: given(after, openCursor),
   });
   const records = await ports.store.transactions(filter);
   const page = records.slice(0, limit);
   const last = page.at(-1);
   const next = records.length > limit && last !== undefined ? sealCursor(last.txId) : null;
-  return { items: page.map((record) => view(ports, record)), next };
+  const inWords = await ports.abiBook?.calls();
+  return { items: page.map((record) => view(ports, record, inWords)), next };
+}
+
+/** Range of creation times; an empty range is a mistake of the caller. */
+function createdIn({ createdAfter, createdBefore }: Pick<ListQuery, "createdAfter" | "createdBefore">) {
+  const range = {
+    createdAfter: given(createdAfter, (value) => parseInstant(value, "createdAfter")),
+    createdBefore: given(createdBefore, (value) => parseInstant(value, "createdBefore")),
+  };
+  if (
+    range.createdAfter !== undefined &&
+    range.createdBefore !== undefined &&
+    range.createdBefore <= range.createdAfter
+  )
+    throw invalid("createdBefore", "must be after createdAfter");
+  return range;
 }
 
 async function detailed(
@@ -99,13 +119,26 @@ async function detailed(
     receipt === null ? [] : ports.store.confirmations(lane.chainId, receipt.blockNumber, MOST_CONFIRMATIONS);
   const history = include.includes("history") ? { history: await ports.store.history(txId) } : {};
   const confirmations = include.includes("confirmations") ? { confirmations: await above() } : {};
-  const onChain = ports.look && include.includes("logs") ? { onChain: await ports.look(record) } : {};
-  return { ...view(ports, record), ...history, ...confirmations, ...onChain };
+  const onChain = ports.look && include.includes("logs") ? { onChain: await lookAt(ports, record, ports.look) } : {};
+  return { ...view(ports, record, await ports.abiBook?.calls()), ...history, ...confirmations, ...onChain };
 }
 
-function view(ports: TransactionQueryPorts, record: TransactionRecord): TransactionView {
+async function lookAt(
+  { abiBook }: TransactionQueryPorts,
+  record: TransactionRecord,
+  look: NonNullable<TransactionQueryPorts["look"]>,
+) {
+  const shown = await look(record);
+  return abiBook === undefined ? shown : abiBook.look(shown, record);
+}
+
+type InWords = Awaited<ReturnType<AbiBook["calls"]>>;
+
+function view(ports: TransactionQueryPorts, record: TransactionRecord, inWords?: InWords): TransactionView {
   const txHash = record.receipt?.txHash ?? record.attempts.at(-1)?.txHash ?? null;
-  return { ...record, txHash, nextResubmitAt: nextResubmitAt(ports, record), ...costOf(ports, record) };
+  const decoded = inWords?.(record);
+  const words = decoded === undefined ? {} : { decoded };
+  return { ...record, txHash, nextResubmitAt: nextResubmitAt(ports, record), ...words, ...costOf(ports, record) };
 }
 
 /**
@@ -126,11 +159,11 @@ function nextResubmitAt(ports: TransactionQueryPorts, record: TransactionRecord)
 }
 
 /** Encodes the position of the next page. It is opaque to callers, so that its contents may change. */
-function sealCursor(txId: string) {
+export function sealCursor(txId: string) {
   return Buffer.from(txId.replaceAll("-", ""), "hex").toString("base64url");
 }
 
-function openCursor(cursor: string) {
+export function openCursor(cursor: string) {
   const hex = Buffer.from(cursor, "base64url").toString("hex");
   const txId = hex.replace(/^(.{8})(.{4})(.{4})(.{4})(.{12})$/, "$1-$2-$3-$4-$5");
   if (!UUID.test(txId)) throw invalid("after", "is not a cursor of an earlier page");
