@@ -21,7 +21,7 @@ describe("the dashboard's files", () => {
     for (const path of local) expect(files.has(path), path).toBe(true);
     for (const [path, { body }] of files) {
       if (!path.endsWith(".js")) continue;
-      const imports = [...String(body).matchAll(/from "(\.[^"]+)"/g)].map(
+      const imports = [...String(body).matchAll(/^(?:import|\}) .*from "(\.[^"]+)"/gm)].map(
         ([, from = ""]) => new URL(from, `http://node${path}`).pathname,
       );
       for (const imported of imports) expect(files.has(imported), `${path} → ${imported}`).toBe(true);

@@ -1,16 +1,22 @@
 /** Formats numbers, times and names for people. */
 
+/** @param {string} hex */
 export function shortHex(hex) {
   return hex.length <= 14 ? hex : `${hex.slice(0, 6)}…${hex.slice(-4)}`;
 }
 
-/** Shortens a transaction's id to its end: ids begin with the creation time, so neighbours differ only at the end. */
+/**
+ * Shortens a transaction's id to its end: ids begin with the creation time, so neighbours differ only at the end.
+ *
+ * @param {string} txId
+ */
 export function shortId(txId) {
   return txId.length <= 14 ? txId : `…${txId.slice(-8)}`;
 }
 
 const WEI_DIGITS = 18;
 
+/** @param {string} wei */
 export function etherOf(wei) {
   const digits = wei.padStart(WEI_DIGITS + 1, "0");
   const whole = digits.slice(0, -WEI_DIGITS).replace(/\B(?=(\d{3})+$)/g, ",");
@@ -19,37 +25,56 @@ export function etherOf(wei) {
   return fraction === "" ? whole : `${whole}.${fraction}`;
 }
 
+/** @param {string | number} wei */
 export function gweiOf(wei) {
   const gwei = Number(wei) / 1e9;
   return gwei.toLocaleString("en", { maximumSignificantDigits: 4 });
 }
 
-/** Converts a decimal amount to its smallest unit (`digits` decimals), without floating point. */
+/**
+ * Converts a decimal amount to its smallest unit (`digits` decimals), without floating point.
+ *
+ * @param {string} amount
+ */
 export function weiOf(amount, digits = WEI_DIGITS) {
-  const [whole, fraction = ""] = amount.split(".");
+  const [whole = "", fraction = ""] = amount.split(".");
   return BigInt(whole + fraction.padEnd(digits, "0")).toString();
 }
 
 export const GWEI_DIGITS = 9;
 
+/** @param {number} number */
 export function countOf(number) {
   return number.toLocaleString("en");
 }
 
+/**
+ * @param {number} count
+ * @param {string} word
+ */
 export function plural(count, word, words = `${word}s`) {
   return `${countOf(count)} ${count === 1 ? word : words}`;
 }
 
+/** @param {string} iso */
 export function timeOf(iso) {
   return new Date(iso).toLocaleTimeString([], { hour12: false });
 }
 
-/** Formats a date and time, to the second. */
+/**
+ * Formats a date and time, to the second.
+ *
+ * @param {string} iso
+ */
 export function momentOf(iso) {
   return new Date(iso).toLocaleString([], { dateStyle: "medium", timeStyle: "medium", hour12: false });
 }
 
-/** Formats a duration: "320 ms", "4.2 s", "3 min", "2 h 5 min", "3 d". */
+/**
+ * Formats a duration: "320 ms", "4.2 s", "3 min", "2 h 5 min", "3 d".
+ *
+ * @param {number} ms
+ */
 export function durationOf(ms) {
   if (ms < 1_000) return `${Math.max(0, Math.round(ms))} ms`;
   const seconds = ms / 1_000;
@@ -62,7 +87,12 @@ export function durationOf(ms) {
   return `${Math.floor(hours / 24)} d`;
 }
 
-/** Formats the time since `iso` in whole seconds, for live counters. */
+/**
+ * Formats the time since `iso` in whole seconds, for live counters.
+ *
+ * @param {string} iso
+ * @param {number} now
+ */
 export function ageOf(iso, now) {
   const ms = Math.max(0, now - Date.parse(iso));
   return ms < 10_000 ? `${Math.floor(ms / 1_000)} s` : durationOf(ms);
@@ -74,20 +104,30 @@ export function ageOf(iso, now) {
  */
 const UNSEEN = /[\p{Cc}\p{Cf}\u2028\u2029]/gu;
 
+/** @param {string} text */
 export function visible(text) {
   return text.replaceAll(UNSEEN, (character) => `⟨${codeOf(character)}⟩`);
 }
 
+/** @param {string} character */
 function codeOf(character) {
-  return `U+${character.codePointAt(0).toString(16).toUpperCase().padStart(4, "0")}`;
+  return `U+${(character.codePointAt(0) ?? 0).toString(16).toUpperCase().padStart(4, "0")}`;
 }
 
-/** Shortens a long text and adds how much was cut. */
+/**
+ * Shortens a long text and adds how much was cut.
+ *
+ * @param {string} text
+ */
 export function cut(text, most = 2_000) {
   return text.length <= most ? text : `${text.slice(0, most)}… and ${plural(text.length - most, "character")} more`;
 }
 
-/** Turns an error code into words: "NONCE_CONSUMED_EXTERNALLY" → "nonce consumed externally". */
+/**
+ * Turns an error code into words: "NONCE_CONSUMED_EXTERNALLY" → "nonce consumed externally".
+ *
+ * @param {string} code
+ */
 export function wordsOf(code) {
   return code.toLowerCase().replaceAll("_", " ");
 }

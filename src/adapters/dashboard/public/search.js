@@ -1,5 +1,9 @@
-/** Search for ids, hashes, request ids, signers, nonces and nodes. */
-import { callApi } from "./api.js";
+/**
+ * Search for ids, hashes, request ids, signers, nonces and nodes.
+ *
+ * @import { FoundItem } from "../page-types.ts"
+ */
+import { failureOf, readApi } from "./api.js";
 import { byId, h } from "./dom.js";
 import { said } from "./parts/words.js";
 import { linkTo, toLane, toTransaction, toTransactions } from "./routes.js";
@@ -8,6 +12,7 @@ import { pause } from "./world.js";
 const TYPING_MS = 150;
 const MOST = 12;
 
+/** @type {{ text: string, items: FoundItem[] | null, at: number, problem: string | null, asked: number }} */
 const search = { text: "", items: null, at: 0, problem: null, asked: 0 };
 
 const redraw = () => dispatchEvent(new Event("redraw"));
@@ -24,7 +29,7 @@ export function searchBox() {
       "aria-expanded": String(isOpen),
       "aria-controls": "found",
       "aria-autocomplete": "list",
-      "aria-activedescendant": isOpen && search.items?.length > 0 ? `found-${search.at}` : null,
+      "aria-activedescendant": isOpen && (search.items?.length ?? 0) > 0 ? `found-${search.at}` : null,
       placeholder: "Search id, hash, request, signer, nonce",
       autocomplete: "off",
       spellcheck: "false",
@@ -41,8 +46,9 @@ export function searchBox() {
 
 function results() {
   if (search.problem !== null) return h("li", { role: "option", "aria-disabled": "true" }, search.problem);
-  if (search.items.length === 0) return h("li", { role: "option", "aria-disabled": "true" }, "Nothing is called that.");
-  return search.items.map((item, index) =>
+  const items = search.items ?? [];
+  if (items.length === 0) return h("li", { role: "option", "aria-disabled": "true" }, "Nothing is called that.");
+  return items.map((item, index) =>
     h(
       "li",
       {
@@ -59,6 +65,7 @@ function results() {
   );
 }
 
+/** @param {{ readonly target: HTMLInputElement }} event */
 async function typed(event) {
   search.text = event.target.value.trim();
   const turn = ++search.asked;
@@ -66,20 +73,22 @@ async function typed(event) {
   await pause(TYPING_MS);
   if (turn !== search.asked) return;
   try {
-    const { items } = await callApi("/search", { query: { q: search.text, limit: MOST } });
+    const { items } = await readApi("/search", { query: { q: search.text, limit: MOST } });
     if (turn === search.asked) Object.assign(search, { items, at: 0, problem: null });
   } catch (error) {
-    if (turn === search.asked) Object.assign(search, { items: [], problem: error.message });
+    if (turn === search.asked) Object.assign(search, { items: [], problem: failureOf(error).message });
   }
   redraw();
 }
 
+/** @param {KeyboardEvent & { readonly target: HTMLInputElement }} event */
 function pressed(event) {
   const count = search.items?.length ?? 0;
+  const chosen = search.items?.[search.at];
   if (event.key === "Escape") {
     close();
     event.target.blur();
-  } else if (event.key === "Enter" && count > 0) choose(search.items[search.at]);
+  } else if (event.key === "Enter" && chosen !== undefined) choose(chosen);
   else if (event.key === "ArrowDown" && count > 0) search.at = (search.at + 1) % count;
   else if (event.key === "ArrowUp" && count > 0) search.at = (search.at + count - 1) % count;
   else return;
@@ -87,8 +96,9 @@ function pressed(event) {
   redraw();
 }
 
+/** @param {FoundItem} item */
 function choose(item) {
-  const box = byId("search");
+  const box = /** @type {HTMLInputElement} */ (byId("search"));
   box.value = "";
   close();
   box.blur();
@@ -100,7 +110,11 @@ function close() {
   redraw();
 }
 
-/** Returns the address of a search result's page. */
+/**
+ * Returns the address of a search result's page.
+ *
+ * @param {FoundItem} item
+ */
 function placeOf({ kind, txId, chainId, signer, nonce }) {
   if (txId !== undefined) return toTransaction(txId);
   if (signer !== undefined && chainId !== undefined) return toLane(chainId, signer, { at: nonce });

@@ -1,11 +1,16 @@
-/** The top bar: navigation, search, and the status of the connection to the node. */
+/**
+ * The top bar: navigation, search, and the status of the connection to the node.
+ *
+ * @import { Route } from "../page-types.ts"
+ */
 import { forgetKey, hasKey } from "./api.js";
-import { byId, draw, h } from "./dom.js";
+import { dialogById, draw, h } from "./dom.js";
 import { age } from "./parts/words.js";
 import { linkTo } from "./routes.js";
 import { searchBox } from "./search.js";
 import { sightNow, world } from "./world.js";
 
+/** @type {readonly (readonly [name: string, parts: readonly string[]])[]} */
 const PAGES = [
   ["Now", []],
   ["Transactions", ["tx"]],
@@ -15,6 +20,10 @@ const PAGES = [
   ["Policies", ["policies"]],
 ];
 
+/**
+ * @param {HTMLElement} bar
+ * @param {Route} route
+ */
 export function drawTop(bar, route) {
   draw(
     bar,
@@ -39,7 +48,7 @@ export function drawTop(bar, route) {
           type: "button",
           "aria-label": "Keys",
           title: "Keys (?)",
-          onclick: () => byId("help-dialog").showModal(),
+          onclick: () => dialogById("help-dialog").showModal(),
         },
         "?",
       ),
@@ -60,6 +69,11 @@ export function drawTop(bar, route) {
   );
 }
 
+/**
+ * @param {string} name
+ * @param {readonly string[]} parts
+ * @param {Route} route
+ */
 function tab(name, parts, { parts: [at] }) {
   const count = name === "Now" ? (world.attention?.items.length ?? 0) + (world.attention?.more ?? 0) : 0;
   return h(
@@ -67,7 +81,7 @@ function tab(name, parts, { parts: [at] }) {
     { href: linkTo(parts), "aria-current": at === parts[0] ? "page" : null },
     name,
     count !== 0 &&
-      h("span", { class: `badge ${world.attention.items[0]?.severity.toLowerCase() ?? ""}` }, String(count)),
+      h("span", { class: `badge ${world.attention?.items[0]?.severity.toLowerCase() ?? ""}` }, String(count)),
   );
 }
 

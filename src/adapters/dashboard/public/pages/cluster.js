@@ -1,4 +1,5 @@
-import { callApi } from "../api.js";
+/** @import { AnswerAt, ClusterHistory, PageOf, Takeover } from "../../page-types.ts" */
+import { readApi } from "../api.js";
 import { h } from "../dom.js";
 import { countOf, plural } from "../formats.js";
 import { actionButton } from "../parts/action-dialog.js";
@@ -9,14 +10,18 @@ import { linkTo } from "../routes.js";
 const LATEST = 50;
 const LOOK_MS = 5_000;
 
-/** Page of the cluster: its nodes, their lanes, and past takeovers. */
+/**
+ * Page of the cluster: its nodes, their lanes, and past takeovers.
+ *
+ * @type {PageOf<{ readonly nodes: AnswerAt<"/nodes">["items"], readonly past: ClusterHistory }>}
+ */
 export const clusterPage = {
   title: () => "Cluster",
 
   async load({ signal }) {
     const [nodes, past] = await Promise.all([
-      callApi("/nodes", { signal }),
-      callApi("/cluster/history", { query: { limit: LATEST }, signal }),
+      readApi("/nodes", { signal }),
+      readApi("/cluster/history", { query: { limit: LATEST }, signal }),
     ]);
     return { nodes: nodes.items, past };
   },
@@ -57,6 +62,7 @@ export const clusterPage = {
 /** Age from which a node's heartbeat counts as late. Heartbeats are written several times a second. */
 const LATE_MS = 10_000;
 
+/** @param {AnswerAt<"/nodes">["items"]} nodes */
 function alive(nodes) {
   const most = Math.max(...nodes.map(({ lanes }) => lanes), 1);
   const rows = nodes.map(({ nodeId, instanceId, url, version, mode, startedAt, heartbeatAt, lanes }) => {
@@ -98,6 +104,7 @@ function alive(nodes) {
   );
 }
 
+/** @param {readonly Takeover[]} items */
 function takeovers(items) {
   const rows = items.map(({ chainId, signer, from, to, fencingToken, why, at }) =>
     h(
@@ -119,6 +126,7 @@ function takeovers(items) {
 
 const MOODS = { alive: "done", draining: "waiting", expired: "failed", gone: "closed" };
 
+/** @param {ClusterHistory["nodes"]} items */
 function formerNodes(items) {
   const rows = items.map(({ nodeId, instanceId, version, startedAt, heartbeatAt, state }) =>
     h(
@@ -138,6 +146,7 @@ function formerNodes(items) {
   );
 }
 
+/** @param {ClusterHistory["database"]} items */
 function databases(items) {
   const rows = items.map(({ epoch, systemIdentifier, timeline, mayHaveLost, seenAt }) =>
     h(

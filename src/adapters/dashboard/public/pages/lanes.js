@@ -1,4 +1,5 @@
-import { callApi } from "../api.js";
+/** @import { AnswerAt, Columns, Mood, PageOf, Query, RouteQuery, SignerLane } from "../../page-types.ts" */
+import { readApi } from "../api.js";
 import { h } from "../dom.js";
 import { countOf, durationOf, etherOf, plural } from "../formats.js";
 import { chainFilter, paging, textFilter } from "../parts/filters.js";
@@ -7,6 +8,7 @@ import { linkTo, toTransaction, toTransactions } from "../routes.js";
 
 const PAGE = 100;
 
+/** @type {Columns} */
 const COLUMNS = [
   ["Signer", "grow"],
   ["State"],
@@ -19,13 +21,17 @@ const COLUMNS = [
   ["Owner", "wide"],
 ];
 
-/** Page of all lanes, loaded in pages, without calls to the chain. */
+/**
+ * Page of all lanes, loaded in pages, without calls to the chain.
+ *
+ * @type {PageOf<AnswerAt<"/signers">>}
+ */
 export const lanesPage = {
   title: () => "Lanes",
 
   load({ route, signal }) {
     const { needs, chain, owner, after } = route.query;
-    return callApi("/signers", { query: { needs, chainId: chain, owner, after, limit: PAGE }, signal });
+    return readApi("/signers", { query: { needs, chainId: chain, owner, after, limit: PAGE }, signal });
   },
 
   view({ items, next }, { route, go }) {
@@ -39,7 +45,15 @@ export const lanesPage = {
   },
 };
 
+/**
+ * @param {RouteQuery} query
+ * @param {(query: Query) => void} go
+ */
 function filters(query, go) {
+  /**
+   * @param {string | undefined} needs
+   * @param {string} label
+   */
   const tab = (needs, label) =>
     h(
       "a",
@@ -57,6 +71,7 @@ function filters(query, go) {
   );
 }
 
+/** @param {RouteQuery} query */
 function nothing({ needs, chain, owner }) {
   if (needs === undefined && chain === undefined && owner === undefined) {
     return empty("No signer is configured, and no lane was ever used.");
@@ -67,6 +82,7 @@ function nothing({ needs, chain, owner }) {
   );
 }
 
+/** @param {SignerLane} lane */
 function row(lane) {
   const {
     chainId,
@@ -80,6 +96,10 @@ function row(lane) {
     balance,
     owner,
   } = lane;
+  /**
+   * @param {string} state
+   * @param {number} number
+   */
   const count = (state, number) =>
     number === 0 ? quiet("0") : h("a", { href: toTransactions({ signer, chain: chainId, state }) }, countOf(number));
   return h(
@@ -102,8 +122,16 @@ function row(lane) {
   );
 }
 
-/** Returns the most severe state of a lane. */
+/**
+ * Returns the most severe state of a lane.
+ *
+ * @param {SignerLane} lane
+ */
 export function laneState({ stuck, holes, signerAway, suspendedBy, pending, cursor, reserved }) {
+  /**
+   * @param {Mood} mood
+   * @param {string} text
+   */
   const state = (mood, text) => h("span", { class: `state ${mood}` }, h("b", text));
   if (suspendedBy === "HISTORY") return state("stuck", "waits for an operator");
   if (stuck > 0) return state("stuck", `${countOf(stuck)} stuck`);

@@ -1,9 +1,11 @@
+/** @import { Columns, Transaction } from "../../page-types.ts" */
 import { h } from "../dom.js";
 import { countOf, shortHex } from "../formats.js";
 import { fenceOf, stateOf } from "../stages.js";
 import { approvalLine, isAwaiting } from "./approval.js";
 import { age, cell, chainName, laneLink, quiet, table, transactionLink } from "./words.js";
 
+/** @type {Columns} */
 const COLUMNS = [
   ["State", "state-cell"],
   ["Transaction", "grow"],
@@ -15,11 +17,17 @@ const COLUMNS = [
   ["Created", "right"],
 ];
 
-/** Table of transactions. `isNarrow`: a narrow table for one lane, without the signer's column. */
+/**
+ * Table of transactions. `isNarrow`: a narrow table for one lane, without the signer's column.
+ *
+ * @param {string} caption
+ * @param {readonly Transaction[]} items
+ */
 export function transactionTable(caption, items, isNarrow = false) {
   return h("div", { class: isNarrow ? "narrow" : null }, table(caption, COLUMNS, items.map(row)));
 }
 
+/** @param {Transaction} transaction */
 function row(transaction) {
   const { txId, chainId, signer, nonce, txHash, attempts, createdAt, heldSince } = transaction;
   return h(

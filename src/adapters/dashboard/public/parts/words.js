@@ -1,4 +1,9 @@
-/** Small elements used by all pages. */
+/**
+ * Small elements used by all pages.
+ *
+ * @import { Columns } from "../../page-types.ts"
+ * @import { Child } from "../dom.js"
+ */
 import { h } from "../dom.js";
 import { ageOf, countOf, cut, momentOf, shortHex, shortId, visible } from "../formats.js";
 import { toLane, toTransaction } from "../routes.js";
@@ -7,6 +12,9 @@ import { chainOf } from "../world.js";
 /**
  * Shows a foreign text (of a caller, contract or chain), isolated so that its writing direction does not affect the
  * text around it.
+ *
+ * @param {string} text
+ * @param {number} [most]
  */
 export function said(text, most) {
   return h("bdi.said", cut(visible(text), most));
@@ -14,35 +22,56 @@ export function said(text, most) {
 
 /**
  * Shows a foreign text with its line breaks, isolated so that its writing direction does not affect the text around it.
+ *
+ * @param {string} text
+ * @param {number} [most]
  */
 export function saidLines(text, most) {
   return h("bdi", cut(text.split("\n").map(visible).join("\n"), most));
 }
 
+/** @param {string} text */
 export function code(text) {
   return h("code", text);
 }
 
-/** Shows a shortened text with the full text as its title. */
+/**
+ * Shows a shortened text with the full text as its title.
+ *
+ * @param {string} text
+ */
 export function hex(text) {
   return h("code", { title: text }, shortHex(text));
 }
 
+/** @param {Child[]} children */
 export function quiet(...children) {
   return h("span.quiet", children);
 }
 
-/** Shows the time since `iso`, updated live. */
+/**
+ * Shows the time since `iso`, updated live.
+ *
+ * @param {string} iso
+ */
 export function age(iso, after = " ago") {
   const text = `${ageOf(iso, Date.now())}${after}`;
   return h("time", { datetime: iso, title: momentOf(iso), "data-age": after }, text);
 }
 
-/** Shows a live countdown that stops at zero. */
+/**
+ * Shows a live countdown that stops at zero.
+ *
+ * @param {string} iso
+ */
 export function left(iso) {
   return h("time", { datetime: iso, title: momentOf(iso), "data-left": true }, leftOf(iso, Date.now()));
 }
 
+/**
+ * @param {string} iso
+ * @param {number} now
+ */
 function leftOf(iso, now) {
   const ms = Date.parse(iso) - now;
   return ms <= 0 ? "over" : `${Math.ceil(ms / 1_000)} s left`;
@@ -51,27 +80,51 @@ function leftOf(iso, now) {
 /** Updates the live ages and countdowns, without requests to the node. */
 export function tick() {
   const now = Date.now();
-  for (const time of document.querySelectorAll("time[data-age]")) {
+  for (const time of times("time[data-age]")) {
     time.textContent = `${ageOf(time.dateTime, now)}${time.dataset.age}`;
   }
-  for (const time of document.querySelectorAll("time[data-left]")) time.textContent = leftOf(time.dateTime, now);
+  for (const time of times("time[data-left]")) time.textContent = leftOf(time.dateTime, now);
 }
 
-/** Link to a transaction, labelled with its request id, or with its shortened id if it has none. */
+/**
+ * @param {string} selector
+ * @returns {NodeListOf<HTMLTimeElement>}
+ */
+function times(selector) {
+  return document.querySelectorAll(selector);
+}
+
+/**
+ * Link to a transaction, labelled with its request id, or with its shortened id if it has none.
+ *
+ * @param {{ readonly txId: string, readonly requestId?: string | null }} transaction
+ */
 export function transactionLink({ txId, requestId }) {
   const name = requestId === null || requestId === undefined ? shortId(txId) : visible(requestId);
   return h("a.name", { href: toTransaction(txId), title: txId }, h("bdi", cut(name, 80)));
 }
 
+/**
+ * @param {number} chainId
+ * @param {string} signer
+ */
 export function laneLink(chainId, signer) {
   return h("a.hex", { href: toLane(chainId, signer), title: signer }, shortHex(signer));
 }
 
+/** @param {number} chainId */
 export function chainName(chainId) {
   return h("span.chain", `chain ${chainId}`);
 }
 
-/** A link to the chain's block explorer, if one is known. */
+/**
+ * A link to the chain's block explorer, if one is known.
+ *
+ * @param {number} chainId
+ * @param {"tx" | "address" | "block"} kind
+ * @param {string} id
+ * @param {Child} shown
+ */
 export function explored(chainId, kind, id, shown) {
   const base = chainOf(chainId)?.explorer ?? null;
   if (base === null) return shown;
@@ -84,7 +137,11 @@ export function explored(chainId, kind, id, shown) {
   ];
 }
 
-/** A list of names and values; entries with the value null are left out. */
+/**
+ * A list of names and values; entries with the value null are left out.
+ *
+ * @param {Readonly<Record<string, Child>>} values
+ */
 export function facts(values) {
   const known = Object.entries(values).filter(([, value]) => value !== null);
   return h(
@@ -96,6 +153,10 @@ export function facts(values) {
 /**
  * A table. `columns`: [heading, class]. A row with a target contains a link; the keys `j` and `k` move from link to
  * link.
+ *
+ * @param {string} caption
+ * @param {Columns} columns
+ * @param {Child} rows
  */
 export function table(caption, columns, rows) {
   const head = columns.map(([name, kind]) => h("th", { scope: "col", class: kind }, name));
@@ -107,10 +168,19 @@ export function table(caption, columns, rows) {
   );
 }
 
+/**
+ * @param {string} kind
+ * @param {Child[]} children
+ */
 export function cell(kind, ...children) {
   return h("td", { class: kind }, children);
 }
 
+/**
+ * @param {string} title
+ * @param {{ readonly aside?: Child, readonly name?: string | null }} [options]
+ * @param {Child[]} children
+ */
 export function section(title, { aside = null, name = null } = {}, ...children) {
   const id = `about-${(name ?? title).toLowerCase().replaceAll(/[^a-z]+/g, "-")}`;
   return h(
@@ -121,16 +191,27 @@ export function section(title, { aside = null, name = null } = {}, ...children) 
   );
 }
 
+/** @param {Child[]} children */
 export function empty(...children) {
   return h("p.empty", children);
 }
 
+/**
+ * @param {number} value
+ * @param {string | null} [unit]
+ */
 export function number(value, unit = null) {
   return [h("b", countOf(value)), unit === null ? null : ` ${unit}`];
 }
 
-/** A copy button; its colour confirms the copy. */
+/**
+ * A copy button; its colour confirms the copy.
+ *
+ * @param {string} text
+ * @param {string} what
+ */
 export function copyButton(text, what) {
+  /** @param {{ readonly currentTarget: HTMLElement }} event */
   const copy = async ({ currentTarget }) => {
     await navigator.clipboard?.writeText(text);
     currentTarget.classList.add("copied");
