@@ -149,7 +149,11 @@ export interface RequestQuery {
   readonly chainId?: number;
 }
 
-export interface ListQuery extends Partial<Omit<ListFilter, "signer" | "txHash" | "after">> {
+export interface ListQuery
+  extends Partial<Omit<ListFilter, "signer" | "txHash" | "after" | "createdAfter" | "createdBefore">> {
+  /** Instants: ISO 8601 with an offset, or a Date. */
+  readonly createdAfter?: string | Date;
+  readonly createdBefore?: string | Date;
   readonly signer?: string;
   readonly txHash?: string;
   /** Opaque cursor from the previous page. */

@@ -28,7 +28,7 @@ import type { FencepostApi } from "./operations/calls.ts";
 /** Seven permission rules, and the calls under each. A call without a rule does not compile. */
 const RULES: { readonly [Name in keyof FencepostApi]: Rule<Name> } = {
   // 1. Open: every authenticated caller may make these calls.
-  ...{ nodes: everybody, readiness: everybody, newIds: everybody },
+  ...{ nodes: everybody, readiness: everybody, newIds: everybody, me: askedAs },
   // `firstHash` is open to every caller: its argument is the id of a transaction that the caller has just created.
   firstHash: everybody,
 
@@ -47,11 +47,11 @@ const RULES: { readonly [Name in keyof FencepostApi]: Rule<Name> } = {
 
   // 4. Listed: a call that returns a list leaves out the entries that the key may not see.
   ...{ transactions: listed({ narrows: true }), completions: listed({ filtered: true }), signers: listed() },
-  ...{ signer: listedLanes, leases: listedLeases },
+  ...{ signer: listedLanes, leases: listedLeases, signerNames: askedAs },
   ...{ policies: ownPolicies, policyUsage: ownUsage },
   // For the next calls, the application itself leaves out everything outside the key's limits.
   ...{ overview: narrowed, search: narrowed, clusterHistory: narrowed, attention: namedAndNarrowed },
-  ...{ notices: namedAndNarrowed, actOnLane: narrowed, acknowledge: narrowed },
+  ...{ notices: namedAndNarrowed, costs: namedAndNarrowed, actOnLane: narrowed, acknowledge: narrowed },
 
   // 5. Named: a call that names a lane or a chain is refused if the lane or chain is outside the key's limits.
   ...{ nonceRuler: namedLane, askChain: namedChain("readsPerSecond"), passSigned: namedChain(null) },
@@ -113,6 +113,10 @@ export function limitedTo(principal: Principal, api: FencepostApi, rates: KeyRat
 
 function everybody<C>(call: C) {
   return call;
+}
+
+function askedAs<Shown>(call: (principal?: Principal) => Promise<Shown>, { principal }: Key): typeof call {
+  return () => call(principal);
 }
 
 type Make<Request, Made> = (request: Request, owner?: string | null, limits?: CreateLimits) => Promise<Made>;

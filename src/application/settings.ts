@@ -1,6 +1,7 @@
 import type { FinalityRule } from "../domain/chain/finality.ts";
 import type { CeilingSettings } from "../domain/fees/ceilings.ts";
 import type { RepricingStrategy } from "../domain/fees/repricing.ts";
+import type { Address } from "../domain/lane.ts";
 import type { Pools } from "../domain/nonces/pool.ts";
 
 /** Settings of the application. `main` reads their values from the configuration. */
@@ -16,6 +17,8 @@ export interface NodeSettings {
   readonly drainTimeoutMs: number;
   /** Pools of signers: each pool is several signers under one name. */
   readonly pools: Pools;
+  /** Names of signers, for people; if absent, no signer has one. */
+  readonly signerNames?: ReadonlyMap<Address, string>;
 }
 
 export interface LeaseSettings {

@@ -1,4 +1,4 @@
-import type { ClusterNode, KillOrder, KillSwitchState, LaneLease } from "../contract/calls/cluster.ts";
+import type { Caller, ClusterNode, KillOrder, KillSwitchState, LaneLease } from "../contract/calls/cluster.ts";
 import type { DeclaredCall } from "../contract/calls/index.ts";
 import type { AddKey, Keys, NewKey, RevokedKey } from "../contract/calls/keys.ts";
 import type {
@@ -12,11 +12,12 @@ import type * as actions from "../contract/schemas/actions.ts";
 import type { Attention, AttentionQuery } from "../contract/schemas/attention.ts";
 import type { ClusterHistory, ClusterHistoryQuery } from "../contract/schemas/cluster-history.ts";
 import type { CompletionsPage, CompletionsQuery } from "../contract/schemas/completions.ts";
+import type { Costs, CostsQuery } from "../contract/schemas/figures.ts";
 import type { NonceRuler, NonceRulerQuery } from "../contract/schemas/nonce-ruler.ts";
 import type { AcknowledgeOrder, Notice, NoticesQuery } from "../contract/schemas/notice.ts";
 import type { Overview, OverviewQuery } from "../contract/schemas/overview.ts";
 import type { SearchQuery, SearchResults } from "../contract/schemas/search.ts";
-import type { SignerLane, SignersPage, SignersQuery } from "../contract/schemas/signers.ts";
+import type { SignerLane, SignerNames, SignersPage, SignersQuery } from "../contract/schemas/signers.ts";
 import type {
   Explanation,
   Transaction,
@@ -185,6 +186,15 @@ export interface FencepostFace<SendOptions extends CallOptions = CallOptions> ex
   acknowledge(noticeId: string, request: AcknowledgeOrder, options?: OrderOptions): Promise<Notice>;
   /** Events of nodes, lanes and the database, newest first. */
   clusterHistory(query?: ClusterHistoryQuery, options?: CallOptions): Promise<ClusterHistory>;
+  /**
+   * Fees paid and value moved by the transactions that were created in a range of time, by signer, API key, day or
+   * receiver. Reads up to 20,000 transactions; `next` continues after them.
+   */
+  costsPage(query?: CostsQuery, options?: CallOptions): Promise<Costs>;
+  /** The API key of this client, its scopes and limits, and the node that answers. */
+  me(options?: CallOptions): Promise<Caller>;
+  /** The names of signers, as the node that answers is configured. */
+  signerNames(options?: CallOptions): Promise<SignerNames["items"]>;
   /** Every live node of the cluster. */
   nodes(options?: CallOptions): Promise<readonly ClusterNode[]>;
   /** The owner of each lane; lanes without an owner are left out. */
@@ -261,4 +271,7 @@ export const CALL_PATHS = {
   clusterHistory: { at: "get /cluster/history", query: true },
   nodes: { at: "get /nodes", ...items },
   leases: { at: "get /leases", ...items },
+  costsPage: { at: "get /costs", expects: "items", query: true },
+  me: { at: "get /me", expects: "scopes" },
+  signerNames: { at: "get /signer-names", ...items },
 } satisfies CallPaths;

@@ -1,3 +1,4 @@
+import type { TransactionCost } from "../domain/figures/costs.ts";
 import type { Address, Hash, Hex, Lane } from "../domain/lane.ts";
 import type { Approval, Completion, LedgerAttempt, PolicyUse, WaitingIntent } from "../domain/ledger/index.ts";
 import type { Use } from "../domain/policy/use.ts";
@@ -62,10 +63,26 @@ export interface ListFilter {
   readonly state?: State;
   readonly requestId?: string;
   readonly txHash?: Hash;
+  /** Only transactions that were created at this time or later, by the database's clock. */
+  readonly createdAfter?: Date;
+  /** Only transactions that were created before this time, by the database's clock. */
+  readonly createdBefore?: Date;
   readonly order: "newest" | "oldest";
   /** Last transaction id of the previous page. */
   readonly after?: string;
   readonly limit: number;
+}
+
+/** Transactions whose costs are read: those of a list. */
+export type CostFilter = Pick<
+  ListFilter,
+  "chainId" | "signer" | "createdAfter" | "createdBefore" | "order" | "after" | "limit"
+>;
+
+export interface CostPage {
+  readonly items: readonly TransactionCost[];
+  /** Id of the page's last transaction, for the next `after`; null at the end of the range. */
+  readonly next: string | null;
 }
 
 export interface CompletionRecord extends Completion {
@@ -159,6 +176,8 @@ export interface QueryStore {
    */
   firstHashes(txIds: readonly string[]): Promise<readonly FirstHash[]>;
   transactions(filter: ListFilter): Promise<readonly TransactionRecord[]>;
+  /** Costs of one page of transactions, in any order; intents that wait for a nonce have none. */
+  costs(filter: CostFilter): Promise<CostPage>;
   history(txId: string): Promise<readonly HistoryRecord[]>;
   reservation(reservationId: string): Promise<Reservation | null>;
   /** Stored canonical blocks above `aboveBlock`, the block of the receipt; ascending, at most `limit`. */

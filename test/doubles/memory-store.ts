@@ -30,7 +30,7 @@ import type {
 import type { LeftRequest, LeftRequestStore } from "../../src/ports/left-request-store.ts";
 import type { NoticeFilter, NoticeStore } from "../../src/ports/notice-store.ts";
 import type { PolicyChange, PolicyChanged, PolicyStore } from "../../src/ports/policy-store.ts";
-import type { Census, FeedPage, LaneFilter, ListFilter, QueryStore } from "../../src/ports/query-store.ts";
+import type { Census, CostFilter, FeedPage, LaneFilter, ListFilter, QueryStore } from "../../src/ports/query-store.ts";
 import type { HeldLock } from "../../src/ports/session-lock.ts";
 import type { NodeReport, SearchTerms, SightStore } from "../../src/ports/sight-store.ts";
 import { census } from "./memory-store/census.ts";
@@ -475,6 +475,11 @@ export class MemoryStore
   async transactions(filter: ListFilter) {
     await this.reach();
     return queries.listTransactions(this.state, filter);
+  }
+
+  async costs(filter: CostFilter) {
+    await this.reach();
+    return queries.costsOf(this.state, filter);
   }
 
   async history(txId: string) {

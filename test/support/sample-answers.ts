@@ -99,6 +99,7 @@ export const signerLanes: SignerLanes = {
     {
       chainId: 31337,
       signer,
+      name: null,
       cursor: 8,
       chainCounts: { latest: 8, pending: 8 },
       pending: 0,

@@ -37,6 +37,9 @@ export function scriptedApi(script: Partial<FencepostApi> = {}): FencepostApi {
     acknowledge: unscripted("acknowledge"),
     clusterHistory: unscripted("clusterHistory"),
     nodes: unscripted("nodes"),
+    me: unscripted("me"),
+    signerNames: unscripted("signerNames"),
+    costs: unscripted("costs"),
     leases: unscripted("leases"),
     readiness: unscripted("readiness"),
     keys: unscripted("keys"),
@@ -154,6 +157,7 @@ export function sampleSigner(overrides: Partial<SignerView> = {}): SignerView {
   return {
     lane: { chainId: CHAIN_ID, signer: SIGNER },
     address: SIGNER,
+    name: null,
     signerAway: null,
     window: { configured: 64, open: 64, inFlight: 1, limitedBy: null },
     cursor: 8,

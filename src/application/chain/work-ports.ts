@@ -1,6 +1,7 @@
 import type { Ports } from "../../ports/ports.ts";
 import type { LanePorts } from "../lane/lane-ports.ts";
 import type { OwnedLane } from "../lane/owned-lane.ts";
+import type { NodeSettings } from "../settings.ts";
 import type { ChainContext } from "./chain-context.ts";
 
 /** Ports of work across the lanes and chains of a node. */
@@ -22,6 +23,7 @@ export interface LaneWork {
 /** All ports of API calls; queries and operations pick from it. */
 export interface CallPorts extends Omit<Ports, "signer">, Omit<WorkPorts, keyof Ports> {
   readonly signer: WorkPorts["signer"] & Pick<Ports["signer"], "addresses">;
+  readonly settings: Pick<NodeSettings, "nodeId" | "version" | "signerNames">;
   /** How long a final transaction is kept; if absent, for ever. */
   readonly retention?: { readonly ageMs: number };
 }

@@ -103,6 +103,7 @@ export function coreOf(given: NodePorts, settings: NodeSettings, events: CoreEve
     limits: limitsOf(store),
     chains,
     nodeId: settings.nodeId,
+    settings,
     feedGrew: () => {
       feed.grew();
       wakeUps.notify("completions");

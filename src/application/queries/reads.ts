@@ -1,8 +1,10 @@
 import { FencepostError, invalid } from "../../domain/errors.ts";
+import { ANYBODY, type Limits, type Principal } from "../../domain/keys/principal.ts";
 import type { Ports } from "../../ports/ports.ts";
 import type { FeedPosition, QueryStore } from "../../ports/query-store.ts";
 import type { CompletionsPage, CompletionsQuery, Include, ListQuery, RequestQuery, SignersQuery } from "../api.ts";
 import type { CallPorts } from "../chain/work-ports.ts";
+import { type CostsQuery, costs } from "./costs.ts";
 import { explanationOf } from "./explain.ts";
 import type { ExplainPorts } from "./explained-lane.ts";
 import { signer, signers } from "./signers.ts";
@@ -35,6 +37,22 @@ export function createReads(ports: ReadPorts) {
      * the values from the chain now. UNKNOWN_SIGNER if there is no lane and this node does not hold the key.
      */
     signer: (name: string, options?: { readonly fresh?: boolean }) => signer(ports, name, options),
+    /** Fees paid and value moved by the transactions that were created in a range of time. */
+    costs: (query?: CostsQuery, limits?: Limits) => costs(ports, query, limits),
+    /** The names of signers in this node's configuration. */
+    signerNames: async ({ signers: visible }: Principal = ANYBODY) => {
+      const names = [...(ports.settings.signerNames ?? [])].map(([address, name]) => ({ signer: address, name }));
+      return names.filter((each) => visible?.has(each.signer) !== false);
+    },
+    /** The API key that makes this call, and the node that performs it. */
+    me: async (principal: Principal = ANYBODY) => ({
+      key: principal.name,
+      scopes: [...principal.scopes],
+      signers: principal.signers && [...principal.signers],
+      chains: principal.chains && [...principal.chains],
+      nodeId: ports.settings.nodeId,
+      version: ports.settings.version,
+    }),
     /** The live instances of the cluster. */
     nodes: async () => (await store.instances()).filter(({ dead, expired }) => !dead && !expired),
     /** Every lane that was ever acquired, with its owner if it has one. */

@@ -89,6 +89,7 @@ function viewOf(ports: CallPorts, record: LaneRecord, { latest, pending, balance
   return {
     ...record,
     address,
+    name: ports.settings.signerNames?.get(address) ?? null,
     /**
      * The chain's transaction counts of the signer; null if the chain does not answer, or no loop of this node has read
      * them yet.

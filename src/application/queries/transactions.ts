@@ -14,7 +14,7 @@ import { Answers } from "../chain/answers.ts";
 import type { CallPorts } from "../chain/work-ports.ts";
 import { resubmitEveryMs } from "../lane/tracked.ts";
 import { given, parseHash, UUID } from "../requests/fields.ts";
-import { parseChainId, parseRequestId, parseSigner } from "../requests/normalise.ts";
+import { parseChainId, parseInstant, parseRequestId, parseSigner } from "../requests/normalise.ts";
 
 export interface TransactionQueryPorts extends Pick<CallPorts, "codec" | "store" | "chains" | "retention"> {
   /** Reads logs and revert reasons from the chain; if absent, the chain is not called. */
@@ -80,6 +80,7 @@ export async function transactions(
     requestId: parseRequestId(query.requestId) ?? undefined,
     signer: given(signer, (value) => parseSigner(ports.codec, value, "signer")),
     txHash: given(txHash, (value) => parseHash(value, "txHash")),
+    ...createdIn(query),
     after: given(after, openCursor),
   });
   const records = await ports.store.transactions(filter);
@@ -87,6 +88,21 @@ export async function transactions(
   const last = page.at(-1);
   const next = records.length > limit && last !== undefined ? sealCursor(last.txId) : null;
   return { items: page.map((record) => view(ports, record)), next };
+}
+
+/** Range of creation times; an empty range is a mistake of the caller. */
+function createdIn({ createdAfter, createdBefore }: Pick<ListQuery, "createdAfter" | "createdBefore">) {
+  const range = {
+    createdAfter: given(createdAfter, (value) => parseInstant(value, "createdAfter")),
+    createdBefore: given(createdBefore, (value) => parseInstant(value, "createdBefore")),
+  };
+  if (
+    range.createdAfter !== undefined &&
+    range.createdBefore !== undefined &&
+    range.createdBefore <= range.createdAfter
+  )
+    throw invalid("createdBefore", "must be after createdAfter");
+  return range;
 }
 
 async function detailed(
@@ -126,11 +142,11 @@ function nextResubmitAt(ports: TransactionQueryPorts, record: TransactionRecord)
 }
 
 /** Encodes the position of the next page. It is opaque to callers, so that its contents may change. */
-function sealCursor(txId: string) {
+export function sealCursor(txId: string) {
   return Buffer.from(txId.replaceAll("-", ""), "hex").toString("base64url");
 }
 
-function openCursor(cursor: string) {
+export function openCursor(cursor: string) {
   const hex = Buffer.from(cursor, "base64url").toString("hex");
   const txId = hex.replace(/^(.{8})(.{4})(.{4})(.{4})(.{12})$/, "$1-$2-$3-$4-$5");
   if (!UUID.test(txId)) throw invalid("after", "is not a cursor of an earlier page");

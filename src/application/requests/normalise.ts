@@ -210,20 +210,26 @@ const EXPECTED = 'must be an instant as in ISO 8601, with its offset, such as "2
  */
 export function parseValidUntil(value: unknown, clock: Pick<Clock, "now"> | null): Date | undefined {
   if (value === undefined || value === null) return undefined;
-  const at = value instanceof Date ? value : instantOf(value);
-  if (Number.isNaN(at.getTime())) throw invalid("validUntil", EXPECTED);
+  const at = parseInstant(value, "validUntil");
   if (clock !== null && at.getTime() - clock.now().getTime() > MOST_DAYS * A_DAY_MS) {
     throw invalid("validUntil", `must be at most ${MOST_DAYS} days ahead`);
   }
   return at;
 }
 
-function instantOf(value: unknown) {
+/** Parses an instant: a Date, or ISO 8601 with an offset. */
+export function parseInstant(value: unknown, path: string): Date {
+  const at = value instanceof Date ? value : instantOf(value, path);
+  if (Number.isNaN(at.getTime())) throw invalid(path, EXPECTED);
+  return at;
+}
+
+function instantOf(value: unknown, path: string) {
   const [text, year, month, day] = (typeof value === "string" ? INSTANT.exec(value) : null) ?? [];
-  if (text === undefined) throw invalid("validUntil", EXPECTED);
+  if (text === undefined) throw invalid(path, EXPECTED);
   // Date accepts day 31 in any month and rolls over into the next.
   const daysOfMonth = new Date(Date.UTC(Number(year), Number(month), 0)).getUTCDate();
-  if (Number(day) > daysOfMonth) throw invalid("validUntil", EXPECTED);
+  if (Number(day) > daysOfMonth) throw invalid(path, EXPECTED);
   return new Date(text);
 }
 

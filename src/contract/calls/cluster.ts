@@ -1,4 +1,5 @@
 import { type Static, Type } from "typebox";
+import { SCOPES } from "../../domain/keys/principal.ts";
 import { Address, BlockNumber, ChainId, InstanceId, NodeId, Timestamp, Version } from "../schemas/scalars.ts";
 import {
   count,
@@ -96,7 +97,24 @@ export const KillSwitchState = named("KillSwitchState", {
 });
 export type KillSwitchState = Static<typeof KillSwitchState>;
 
+export const Caller = named("Caller", "The API key of this request, and the node that answers it.", {
+  key: nullable(text("Name of the API key; null: none is required here.", "alice")),
+  scopes: list(oneOf(SCOPES)),
+  signers: nullable(list(Address, "The only ones that it may see and use; null: all.")),
+  chains: nullable(list(ChainId, "As signers.")),
+  nodeId: NodeId,
+  version: Version,
+});
+export type Caller = Static<typeof Caller>;
+
 export const cluster = declared({
+  getCaller: {
+    at: "get /api/v1/me",
+    scope: READ,
+    face: "me",
+    summary: "Read what this API key may do",
+    answers: ok("Of the key that is sent.", Caller),
+  },
   listNodes: {
     at: "get /api/v1/nodes",
     scope: READ,

@@ -1,4 +1,5 @@
 import { cluster, killSwitch, operations } from "./cluster.ts";
+import { figures } from "./figures.ts";
 import { jsonRpcCalls } from "./json-rpc.ts";
 import { keys } from "./keys.ts";
 import { laneActions, signers } from "./lanes.ts";
@@ -21,6 +22,7 @@ export const GROUPS = [
   ["Cluster", cluster],
   ["Cluster", killSwitch],
   ["Sight", sight],
+  ["Sight", figures],
   ["Operations", operations],
 ] as const;
 

@@ -1,5 +1,5 @@
 import { LaneOrder, RealignOrder } from "../schemas/actions.ts";
-import { SignerLanes, SignerQuery, SignersPage, SignersQuery } from "../schemas/signers.ts";
+import { SignerLanes, SignerNames, SignerQuery, SignersPage, SignersQuery } from "../schemas/signers.ts";
 import { ACTION_HEADERS, type ActionCall, declared, OPERATE, ok, READ, TRANSACTION_BYTES } from "./call.ts";
 
 export const signers = declared({
@@ -20,6 +20,13 @@ export const signers = declared({
     query: SignerQuery,
     answers: ok("One item per chain.", SignerLanes),
     errors: ["UNKNOWN_SIGNER"],
+  },
+  listSignerNames: {
+    at: "get /api/v1/signer-names",
+    scope: READ,
+    face: "signerNames",
+    summary: "List the names of signers",
+    answers: ok("As the node that answers is configured.", SignerNames),
   },
 });
 

@@ -20,6 +20,8 @@ import {
   truth,
 } from "./shapes.ts";
 
+const SignerName = text("Name of the signer in the configuration.", "payouts-2");
+
 const LaneDecision = named("LaneDecision", {
   action: text("", "suspend"),
   actor: text("", "operator:on-call"),
@@ -32,6 +34,7 @@ const LaneDecision = named("LaneDecision", {
 export const SignerLane = named("SignerLane", {
   chainId: ChainId,
   signer: Address,
+  name: nullable(SignerName, MOSTLY_NULL),
   cursor: nullable(count("The next nonce; null while the lane is unused.", 8)),
   chainCounts: nullable(
     object(
@@ -126,3 +129,6 @@ export type SignersPage = Static<typeof SignersPage>;
 export const SignerQuery = query({
   fresh: flag(["true", "false"], { default: "false", description: "Ask the chain for its counts and the balance." }),
 });
+
+export const SignerNames = named("SignerNames", { items: list(object({ signer: Address, name: SignerName })) });
+export type SignerNames = Static<typeof SignerNames>;

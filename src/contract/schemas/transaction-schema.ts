@@ -145,6 +145,16 @@ const AwaitedApproval = named(
   },
 );
 
+const DecodedCall = named(
+  "DecodedCall",
+  "The payload in words, if an ABI of `PUT /abis` or a token standard has its function. For people: nothing is decided by it.",
+  {
+    contract: nullable(text("Name of the ABI; null: a token standard.", "Payouts")),
+    name: text("", "transfer"),
+    args: list(object({ name: text("", "to"), value: text("", STORY.recipient) })),
+  },
+);
+
 export const Transaction = named(
   "Transaction",
   "`txHash` is the mined attempt's, else the newest's. `heldSince`: since when an operator holds it back; null where nobody does.",
@@ -174,6 +184,7 @@ export const Transaction = named(
     confirmedAt: nullable(Timestamp),
     ...optional({
       approval: AwaitedApproval,
+      decoded: DecodedCall,
       history: list(HistoryEntry),
       confirmations: list(Confirmation),
       onChain: OnChain,
@@ -208,6 +219,8 @@ export const TransactionListQuery = query({
   state: State,
   requestId: RequestId,
   txHash: Type.String({ pattern: "^0x[0-9a-fA-F]{64}$", description: "Any attempt's hash." }),
+  createdAfter: described(Timestamp, "Only transactions whose `createdAt` is this time or later."),
+  createdBefore: described(Timestamp, "Only transactions whose `createdAt` is before this time."),
   order: oneOf(["newest", "oldest"], { default: "newest" }),
   after: After,
   limit: limit(1_000, 50),

@@ -74,6 +74,7 @@ export function buildConfig({ values, chains }: Resolution, nodeId: string) {
     rpc: { foreignRaw, keyInPath, methods: rpcMethods ?? [], logsRange },
     policies: { file: values.policyFile, document: values.policies },
     pools: values.pools ?? new Map(),
+    signerNames: values.signerNames ?? new Map(),
     mode: values.mode,
     lease: {
       durationMs: values.leaseDuration,

@@ -281,3 +281,29 @@ function parsePools(text: string): WrittenPools | null {
   if (names.size < parts.length || parts.some((part) => part.length !== 2)) return null;
   return Object.fromEntries(parts.map(([name = "", signers = ""]) => [name, signers.split("+")]));
 }
+
+/** Signers by name: an object in a file, `payouts-1=0x…,payouts-2=0x…` in a variable. */
+export const signerNames: Parser<ReadonlyMap<Address, string>, Readonly<Record<string, string>> | string> = (raw) => {
+  const written = typeof raw === "string" ? parsePools(raw) : raw;
+  if (typeof written !== "object" || written === null || Array.isArray(written)) {
+    return { mistake: "is not a list of names (use payouts-1=0x…,payouts-2=0x…)" };
+  }
+  const names = new Map<Address, string>();
+  for (const [name, signers] of Object.entries(written)) {
+    const parsed = POOL_NAME.test(name)
+      ? list(address)(signers)
+      : { mistake: "a name has up to 64 letters, digits, . _ and -" };
+    const [signer, second] = "mistake" in parsed ? [] : parsed.value;
+    const mistake = "mistake" in parsed ? parsed.mistake : second === undefined ? null : "it names several signers";
+    if (signer === undefined || mistake !== null) {
+      return { mistake: `is wrong at ${POOL_NAME.test(name) ? name : "a name"}: ${mistake ?? "it names no signer"}` };
+    }
+    if (names.has(signer)) return { mistake: `is wrong at ${name}: its signer has two names` };
+    names.set(signer, name);
+  }
+  return names.size === 0 ? { mistake: "names no signer" } : { value: names };
+};
+
+export function showSignerNames(names: ReadonlyMap<Address, string>): string {
+  return [...names].map(([signer, name]) => `${name}=${signer}`).join(", ");
+}

@@ -293,6 +293,8 @@ export const SETTINGS = {
     policies: optional(document, { show: () => "set" }),
     /** Named groups of signers. Each transaction for a pool gets one of its signers. */
     pools: optional(credentials.pools, { show: credentials.showPools }),
+    /** Names of signers, shown to people beside the address. */
+    signerNames: optional(credentials.signerNames, { show: credentials.showSignerNames }),
     mode: oneOf("worker-queue", "basic"),
     /**
      * Duration of a lane's lease. Longer in `dev`, so that a busy laptop keeps its lease; shorter in production, for a

@@ -134,8 +134,17 @@ export async function composeNode(parts: NodeParts) {
   }
 }
 
-function settingsOf({ nodeId, mode, lease, writer, queueLimit, drainTimeoutMs, pools }: NodeParts["config"]) {
-  return { nodeId, mode, lease, writer, queueLimit, drainTimeoutMs, pools };
+function settingsOf({
+  nodeId,
+  mode,
+  lease,
+  writer,
+  queueLimit,
+  drainTimeoutMs,
+  pools,
+  signerNames,
+}: NodeParts["config"]) {
+  return { nodeId, mode, lease, writer, queueLimit, drainTimeoutMs, pools, signerNames };
 }
 
 /**

@@ -1,7 +1,8 @@
 import type { Client } from "pg";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { loadsFrom } from "../../../src/adapters/postgres/stores/loads.ts";
-import { findPage, queriesFrom } from "../../../src/adapters/postgres/stores/queries.ts";
+import { findPage, pageOf } from "../../../src/adapters/postgres/stores/pages.ts";
+import { queriesFrom } from "../../../src/adapters/postgres/stores/queries.ts";
 import { STATES } from "../../../src/domain/transaction/transitions.ts";
 import type { ListFilter } from "../../../src/ports/query-store.ts";
 import { type Ask, countBuffers } from "../../support/count-buffers.ts";
@@ -51,7 +52,7 @@ describe("queries on large tables", () => {
     ),
   );
 
-  // protects [Reads] src/adapters/postgres/stores/queries.ts, src/adapters/postgres/rows/page-scopes.ts, src/adapters/postgres/statements/transaction-page.ts, src/adapters/postgres/migrations/0037_release_0_1_0.sql
+  // protects [Reads] src/adapters/postgres/stores/pages.ts, src/adapters/postgres/rows/page-scopes.ts, src/adapters/postgres/statements/transaction-page.ts, src/adapters/postgres/migrations/0037_release_0_1_0.sql
   it("read a list page at the same cost for every filter, even if few rows match", async () => {
     const costs: [string, number][] = [];
     for (const filter of pages) {

@@ -1,4 +1,5 @@
 import { defined } from "../../../src/domain/defined.ts";
+import type { TransactionCost } from "../../../src/domain/figures/costs.ts";
 import { type Address, compareLanes, type Fence, type Hash, type Lane, laneKey } from "../../../src/domain/lane.ts";
 import {
   isSpent,
@@ -10,6 +11,7 @@ import {
 import type { Hole } from "../../../src/domain/nonces/holes.ts";
 import { standing } from "../../../src/domain/policy/charges.ts";
 import { UNUSED, within } from "../../../src/domain/policy/use.ts";
+import { feeCap } from "../../../src/domain/transaction/fees.ts";
 import type { Attempt } from "../../../src/domain/transaction/transaction.ts";
 import { isSettled } from "../../../src/domain/transaction/transitions.ts";
 import type {
@@ -24,6 +26,8 @@ import type {
   TrackedRecord,
 } from "../../../src/ports/lane-store.ts";
 import type {
+  CostFilter,
+  CostPage,
   HistoryRecord,
   LaneFilter,
   LaneRecord,
@@ -259,6 +263,31 @@ export function listTransactions(state: DatabaseState, filter: ListFilter): read
     .slice(0, filter.limit);
 }
 
+export function costsOf(state: DatabaseState, filter: CostFilter): CostPage {
+  const records = listTransactions(state, { ...filter, limit: Number.POSITIVE_INFINITY });
+  const page = records.filter(({ txId }) => state.transactions.has(txId)).slice(0, filter.limit);
+  return {
+    items: page.map((record) => costOf(state.transactions.get(record.txId) as TransactionRow, record)),
+    next: page.length < filter.limit ? null : (page.at(-1)?.txId ?? null),
+  };
+}
+
+function costOf(row: TransactionRow, record: TransactionRecord): TransactionCost {
+  const { txId, lane, owner, state, createdAt, payload } = record;
+  const receipt = isSettled(state) ? record.receipt : null;
+  const mined = row.attempts.find(({ txHash, foreign }) => txHash === receipt?.txHash && foreign !== true);
+  const cost = { txId, lane, owner, state, createdAt, receiver: payload.to, fees: 0n, value: 0n };
+  if (mined === undefined || receipt === null) return cost;
+  const { gasUsed, effectiveGasPrice, besideGas = 0n, status } = receipt;
+  const fees = gasUsed * (effectiveGasPrice ?? feeCap(mined.fees)) + besideGas;
+  const isNothing = status !== "success" || mined.kind === "cancel" || mined.kind === "placeholder";
+  const value = isNothing ? 0n : payload.value;
+  if (mined.kind !== "replace" || status !== "success") return { ...cost, fees, value };
+  if (mined.rawTransaction !== null) return { ...cost, fees, value, replacement: mined.rawTransaction };
+  const changed = row.change?.payload ?? payload;
+  return { ...cost, fees, receiver: changed.to, value: changed.value };
+}
+
 export function historyOf(state: DatabaseState, txId: string): readonly HistoryRecord[] {
   const row = state.transactions.get(txId);
   if (row !== undefined) return row.history;
@@ -419,7 +448,9 @@ function matches(record: TransactionRecord, filter: ListFilter): boolean {
     (filter.chainId === undefined || record.lane.chainId === filter.chainId) &&
     (filter.signer === undefined || record.lane.signer === filter.signer) &&
     (filter.state === undefined || record.state === filter.state) &&
-    (filter.requestId === undefined || record.requestId === filter.requestId)
+    (filter.requestId === undefined || record.requestId === filter.requestId) &&
+    (filter.createdAfter === undefined || record.createdAt >= filter.createdAfter) &&
+    (filter.createdBefore === undefined || record.createdAt < filter.createdBefore)
   );
 }
 

@@ -112,6 +112,7 @@ describe("default settings", () => {
       keyQuotas: { createsPerSecond: null, readsPerSecond: null, queueShare: null },
       policies: { file: null, document: null },
       pools: new Map(),
+      signerNames: new Map(),
       mode: "worker-queue",
       lease: { durationMs: 10_000, renewIntervalMs: 3000, clockSkewMs: 1000 },
       writer: { batchSize: 200, batchTimeoutMs: 2, shards: 256 * 64 },

@@ -513,6 +513,7 @@ function lane({ at, isCalm, lanes }: Staged, n: number): SignerLane {
   return {
     chainId: CHAIN,
     signer: address,
+    name: null,
     cursor: isUnused ? null : 60 + n * 49,
     chainCounts: { latest: 42 + n * 49, pending: 42 + n * 49 },
     pending: isUnused ? 0 : isStuck ? 17 : n % 3,

@@ -112,3 +112,9 @@ export const pageIntakeOfSigner = page("page-intake-of-signer")`
     where: "t.signer = $5 AND t.chain_id = scope.chain_id AND t.alias_of IS NULL",
     table: "intake",
   })}`;
+
+/** Reads when transactions and waiting intents were created. */
+export const readCreationTimes = statement<{ readonly txId: string; readonly createdAt: Date }>("read-creation-times")`
+  SELECT t.tx_id, t.created_at FROM fencepost.transaction AS t WHERE t.tx_id = ANY ($1::uuid[])
+  UNION ALL
+  SELECT i.tx_id, i.created_at FROM fencepost.intake AS i WHERE i.tx_id = ANY ($1::uuid[])`;

@@ -3,24 +3,17 @@
  */
 import { reservationAt } from "../../../domain/ledger/index.ts";
 import { within } from "../../../domain/policy/use.ts";
-import { isSettled, type State } from "../../../domain/transaction/transitions.ts";
-import type {
-  Census,
-  HistoryRecord,
-  LaneRecord,
-  ListFilter,
-  QueryStore,
-  TransactionRecord,
-} from "../../../ports/query-store.ts";
+import type { Census, HistoryRecord, LaneRecord, QueryStore, TransactionRecord } from "../../../ports/query-store.ts";
 import type { PolicyBook } from "../commit/policies.ts";
 import * as decode from "../commit/rows.ts";
 import { laneOf, withLane, withOwner } from "../rows/columns.ts";
 import { OPTIONAL, withoutNulls, withPayload } from "../rows/transaction-fields.ts";
 import { ask, type Reading } from "../session/connections.ts";
 import { findActionKeys } from "../statements/action-key.ts";
-import { findByHash, readAttempts, readFirstHashes } from "../statements/attempt.ts";
+import { readAttempts, readFirstHashes } from "../statements/attempt.ts";
 import { readCensus } from "../statements/census.ts";
 import { readConfirmations } from "../statements/confirmation.ts";
+import { readCosts } from "../statements/cost.ts";
 import { readCompletions, readFeed } from "../statements/feed.ts";
 import { type HistoryRow, readHistory } from "../statements/history.ts";
 import { type HoleRow, listHoles } from "../statements/hole.ts";
@@ -32,9 +25,9 @@ import { readPoolOf } from "../statements/pool-choice.ts";
 import { readReceipts } from "../statements/receipt.ts";
 import { readReservation } from "../statements/reservation.ts";
 import { ping } from "../statements/session.ts";
-import type { Command } from "../statements/statement.ts";
-import { findByNonce, findByRequest, type RecordRow, readRecords } from "../statements/transaction.ts";
-import * as pages from "../statements/transaction-page.ts";
+import { findByNonce, type RecordRow, readRecords } from "../statements/transaction.ts";
+import { preferOrder } from "../statements/transaction-page.ts";
+import { isNarrow, matches, pageOf } from "./pages.ts";
 
 const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i;
 
@@ -77,11 +70,17 @@ export function queriesFrom(
     },
     firstHashes: (txIds) => firstHashesOf(reading, txIds),
     async transactions(filter) {
-      const ids = await findPage(reading, filter);
+      const ids = await pageOf(reading, filter);
       if (ids.length === 0) return [];
-      const { records } = await recordsOf(reading, isNarrow(filter) ? ids : ids.slice(0, filter.limit));
+      const { records } = await recordsOf(reading, ids);
       const page = ids.flatMap((id) => records.get(id) ?? []);
       return isNarrow(filter) ? page.filter((record) => matches(record, filter)).slice(0, filter.limit) : page;
+    },
+    async costs(filter) {
+      const ids = await pageOf(reading, { ...filter, nonceless: false });
+      const rows = ids.length === 0 ? [] : await ask(reading, readCosts(ids));
+      const items = rows.map((row) => withLane(withoutNulls(row, "replacement")));
+      return { items, next: ids.length < filter.limit ? null : (ids.at(-1) ?? null) };
     },
     confirmations: (chainId, aboveBlock, limit) => ask(reading, readConfirmations(chainId, aboveBlock + 1, limit)),
     async feed(after, limit) {
@@ -140,13 +139,13 @@ function laneReads(reading: Reading): Pick<QueryStore, "laneDecisions" | "carrie
     },
     async lanes(signer) {
       const all = listLanes(signer, 0, signer, null, null, null, null);
-      const [, rows, holes] = await reading.read(pages.preferOrder(), all, listHoles(signer, signer));
+      const [, rows, holes] = await reading.read(preferOrder(), all, listHoles(signer, signer));
       return rows.map((row) => laneRecord(row, holes));
     },
     async lanesAfter(after, limit, { chainId, owner, needsAttention } = {}) {
       const { signer, chainId: chain } = after ?? BEFORE_ALL;
       const page = listLanes(signer, chain, BEYOND_ALL, limit, chainId, owner, needsAttention);
-      const [, rows] = await reading.read(pages.preferOrder(), page);
+      const [, rows] = await reading.read(preferOrder(), page);
       const [first, last] = [rows[0], rows.at(-1)];
       if (first === undefined || last === undefined) return [];
       const holes = await ask(reading, listHoles(first.signer, last.signer));
@@ -239,56 +238,4 @@ function laneRecord({ headOfLine: head, ...row }: LaneListRow, holes: readonly H
     holes: holes.filter((hole) => hole.signer === row.signer && hole.chainId === row.chainId).map(decode.holeOf),
     headOfLine: head && { ...head, createdAt: new Date(head.createdAt) },
   };
-}
-
-/** Outcomes of a transaction, after which its owner no longer follows it. */
-const OUTCOMES: readonly State[] = ["CONFIRMED", "FAILED_FINAL"];
-
-/**
- * Finds the ids of a page, in the requested order: a keyset page over transaction ids. Each combination of filters has
- * a separate statement with a matching index: final rows by outcome, live rows, and waiting intake rows, of all or some
- * chains, or of one signer. Only a few rows share a hash or a request id, so all ids that have one are returned; the
- * caller filters and limits them.
- */
-export async function findPage(reading: Reading, filter: ListFilter): Promise<readonly string[]> {
-  const [, ...parts] = await reading.read(pages.preferOrder(), ...partsOf(filter));
-  const ids = parts.flatMap((rows) => rows.map((row) => row.txId)).sort();
-  return filter.order === "newest" ? ids.reverse() : ids;
-}
-
-function partsOf({ order, after, limit, ...filter }: ListFilter): readonly Command<{ readonly txId: string }>[] {
-  const { signer, state, chainId, txHash, requestId } = filter;
-  const of = [order, after, limit, chainId];
-  if (txHash !== undefined) return [findByHash(txHash)];
-  if (requestId !== undefined) return [findByRequest(requestId)];
-  const intake = signer === undefined ? pages.pageIntake(...of) : pages.pageIntakeOfSigner(...of, signer);
-  if (state === "CREATED") return [intake];
-  const over = (outcome: State) =>
-    signer === undefined ? pages.pageFinal(...of, outcome) : pages.pageFinalOfSigner(...of, outcome, signer);
-  if (state !== undefined) {
-    const live =
-      signer === undefined ? pages.pageLiveState(...of, state) : pages.pageLiveStateOfSigner(...of, state, signer);
-    return isSettled(state) ? [over(state), live] : [live];
-  }
-  if (signer !== undefined) return [...OUTCOMES.map(over), pages.pageLiveOfSigner(...of, signer), intake];
-  if (chainId !== undefined) return [...OUTCOMES.map(over), pages.pageLive(...of), intake];
-  return [pages.pageTransactions(order, after, limit), intake];
-}
-
-/** True if the filter contains a hash or a request id. `findPage` then applies only that part of the filter. */
-function isNarrow(filter: ListFilter) {
-  return filter.txHash !== undefined || filter.requestId !== undefined;
-}
-
-/** Applies the parts of a filter that `findPage` ignores if it looks up a hash or a request id. */
-function matches(record: TransactionRecord, filter: ListFilter) {
-  const beyond = filter.after === undefined || (filter.order === "newest") === record.txId < filter.after;
-  return (
-    beyond &&
-    record.txId !== filter.after &&
-    (filter.chainId === undefined || record.lane.chainId === filter.chainId) &&
-    (filter.signer === undefined || record.lane.signer === filter.signer) &&
-    (filter.state === undefined || record.state === filter.state) &&
-    (filter.requestId === undefined || record.requestId === filter.requestId)
-  );
 }

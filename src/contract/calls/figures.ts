@@ -1,0 +1,18 @@
+import { Costs, CostsQuery } from "../schemas/figures.ts";
+import { declared, ok, READ } from "./call.ts";
+
+/** Figures over time. A key that is limited to signers or chains gets those of its lanes. */
+export const figures = declared({
+  getCosts: {
+    at: "get /api/v1/costs",
+    scope: READ,
+    face: "costsPage",
+    does: "costs",
+    summary: "Fees paid and value moved",
+    description:
+      "Exact, from the receipts of the transactions that were created in the range and are still kept. Up to 20,000 transactions a call.",
+    query: CostsQuery,
+    answers: ok("By group and chain.", Costs),
+    errors: ["UNKNOWN_CHAIN"],
+  },
+});
