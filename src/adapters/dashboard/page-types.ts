@@ -8,6 +8,8 @@ import type { Child } from "./public/dom.js";
 
 export type { AnswerAt, AttentionItem, Explanation, ParametersOf, Problem, QueryAt, ReadPath, SignerLane, Transaction };
 
+export type Caller = AnswerAt<"/me">;
+export type Scope = Caller["scopes"][number];
 export type Attention = AnswerAt<"/attention">;
 export type Overview = AnswerAt<"/overview">;
 export type Chain = Overview["chains"][number];

@@ -10,7 +10,7 @@ import { nowPage } from "./pages/now.js";
 import { policiesPage } from "./pages/policies.js";
 import { transactionPage } from "./pages/transaction.js";
 import { transactionsPage } from "./pages/transactions.js";
-import { age, empty, tick } from "./parts/words.js";
+import { age, copyExactAmounts, empty, tick } from "./parts/words.js";
 import { linkTo, parseRoute } from "./routes.js";
 import { drawTab } from "./tab.js";
 import { drawTop } from "./top.js";
@@ -218,5 +218,6 @@ setInterval(() => {
   wasLive = isLive;
 }, LOOK_MS);
 listenToKeys();
+copyExactAmounts();
 open();
 followWorld({ onNews: redraw, onMoved: lookSoon });

@@ -25,6 +25,16 @@ export function etherOf(wei) {
   return fraction === "" ? whole : `${whole}.${fraction}`;
 }
 
+/**
+ * The exact amount in a larger unit, without rounding and without separators, so that it can be pasted.
+ *
+ * @param {string} wei
+ */
+export function exactOf(wei, digits = WEI_DIGITS) {
+  const text = wei.padStart(digits + 1, "0");
+  return `${text.slice(0, -digits)}.${text.slice(-digits)}`.replace(/\.?0+$/, "");
+}
+
 /** @param {string | number} wei */
 export function gweiOf(wei) {
   const gwei = Number(wei) / 1e9;
@@ -56,18 +66,49 @@ export function plural(count, word, words = `${word}s`) {
   return `${countOf(count)} ${count === 1 ? word : words}`;
 }
 
-/** @param {string} iso */
+/**
+ * Time zone of all times on the page; undefined for the browser's own.
+ *
+ * @type {"UTC" | undefined}
+ */
+let zone;
+
+/** @param {"UTC" | undefined} chosen */
+export function useZone(chosen) {
+  zone = chosen;
+}
+
+/** Short name of the time zone in use, such as "UTC" or "GMT+1". */
+export function zoneName(at = new Date()) {
+  const parts = new Intl.DateTimeFormat("en", { timeZone: zone, timeZoneName: "short" }).formatToParts(at);
+  return parts.find(({ type }) => type === "timeZoneName")?.value ?? "";
+}
+
+/** @param {string | number} iso */
 export function timeOf(iso) {
-  return new Date(iso).toLocaleTimeString([], { hour12: false });
+  return new Date(iso).toLocaleTimeString([], { hour12: false, timeZone: zone });
 }
 
 /**
- * Formats a date and time, to the second.
+ * Formats a date and time, to the second, with the name of its time zone.
  *
- * @param {string} iso
+ * @param {string | number} iso
  */
 export function momentOf(iso) {
-  return new Date(iso).toLocaleString([], { dateStyle: "medium", timeStyle: "medium", hour12: false });
+  const at = new Date(iso);
+  const text = at.toLocaleString([], { dateStyle: "medium", timeStyle: "medium", hour12: false, timeZone: zone });
+  return `${text} ${zoneName(at)}`;
+}
+
+/**
+ * Formats a date and time to the minute, for the ends of a stretch of time.
+ *
+ * @param {string | number} iso
+ */
+export function minuteOf(iso) {
+  const at = new Date(iso);
+  const form = /** @type {const} */ ({ day: "numeric", month: "short", hour: "2-digit", minute: "2-digit" });
+  return at.toLocaleString([], { ...form, hour12: false, timeZone: zone });
 }
 
 /**

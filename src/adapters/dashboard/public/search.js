@@ -12,8 +12,8 @@ import { pause } from "./world.js";
 const TYPING_MS = 150;
 const MOST = 12;
 
-/** @type {{ text: string, items: FoundItem[] | null, at: number, problem: string | null, asked: number }} */
-const search = { text: "", items: null, at: 0, problem: null, asked: 0 };
+/** @type {{ text: string, items: FoundItem[] | null, at: number, problem: string | null, asked: number, isEntered: boolean, of: string }} */
+const search = { text: "", items: null, at: 0, problem: null, asked: 0, isEntered: false, of: "" };
 
 const redraw = () => dispatchEvent(new Event("redraw"));
 
@@ -68,28 +68,41 @@ function results() {
 /** @param {{ readonly target: HTMLInputElement }} event */
 async function typed(event) {
   search.text = event.target.value.trim();
+  search.isEntered = false;
   const turn = ++search.asked;
   if (search.text === "") return close();
   await pause(TYPING_MS);
-  if (turn !== search.asked) return;
+  if (turn === search.asked) await find();
+}
+
+/** Loads the results. If Enter was pressed before they arrived, the first one is opened. */
+async function find() {
+  const turn = ++search.asked;
+  const { text } = search;
   try {
-    const { items } = await readApi("/search", { query: { q: search.text, limit: MOST } });
-    if (turn === search.asked) Object.assign(search, { items, at: 0, problem: null });
+    const { items } = await readApi("/search", { query: { q: text, limit: MOST } });
+    if (turn === search.asked) Object.assign(search, { items, of: text, at: 0, problem: null });
   } catch (error) {
     if (turn === search.asked) Object.assign(search, { items: [], problem: failureOf(error).message });
   }
-  redraw();
+  const [first] = search.items ?? [];
+  if (turn === search.asked && search.isEntered && first !== undefined) choose(first);
+  else redraw();
 }
 
 /** @param {KeyboardEvent & { readonly target: HTMLInputElement }} event */
 function pressed(event) {
   const count = search.items?.length ?? 0;
-  const chosen = search.items?.[search.at];
+  // Results of an earlier text do not count: Enter after a paste opens what was pasted.
+  const chosen = search.of === search.text ? search.items?.[search.at] : undefined;
   if (event.key === "Escape") {
     close();
     event.target.blur();
   } else if (event.key === "Enter" && chosen !== undefined) choose(chosen);
-  else if (event.key === "ArrowDown" && count > 0) search.at = (search.at + 1) % count;
+  else if (event.key === "Enter" && search.text !== "" && !search.isEntered) {
+    search.isEntered = true;
+    void find();
+  } else if (event.key === "ArrowDown" && count > 0) search.at = (search.at + 1) % count;
   else if (event.key === "ArrowUp" && count > 0) search.at = (search.at + count - 1) % count;
   else return;
   event.preventDefault();
@@ -106,7 +119,7 @@ function choose(item) {
 }
 
 function close() {
-  Object.assign(search, { text: "", items: null, problem: null });
+  Object.assign(search, { text: "", items: null, problem: null, isEntered: false });
   redraw();
 }
 

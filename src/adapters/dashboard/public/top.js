@@ -5,7 +5,8 @@
  */
 import { forgetKey, hasKey } from "./api.js";
 import { dialogById, draw, h } from "./dom.js";
-import { age } from "./parts/words.js";
+import { plural, useZone, zoneName } from "./formats.js";
+import { age, quiet, said } from "./parts/words.js";
 import { linkTo } from "./routes.js";
 import { searchBox } from "./search.js";
 import { sightNow, world } from "./world.js";
@@ -37,35 +38,40 @@ export function drawTop(bar, route) {
     h(
       "div.tools",
       status(),
-      h(
-        "button.icon",
-        { type: "button", "aria-label": "Dark or light", title: "Dark or light", onclick: switchTheme },
-        "◐",
-      ),
-      h(
-        "button.icon",
-        {
-          type: "button",
-          "aria-label": "Keys",
-          title: "Keys (?)",
-          onclick: () => dialogById("help-dialog").showModal(),
-        },
-        "?",
-      ),
-      hasKey()
-        ? h(
-            "button.icon",
-            {
-              type: "button",
-              "aria-label": "Forget the API key",
-              title: "Forget the API key",
-              onclick: leave,
-            },
-            "⏏",
-          )
-        : null,
+      caller(),
+      iconButton("Times in UTC or local time", switchZone, zoneName()),
+      iconButton("Dark or light", switchTheme, "◐"),
+      iconButton("Keys", () => dialogById("help-dialog").showModal(), "?"),
+      hasKey() ? iconButton("Forget the API key", leave, "⏏") : null,
       h("a.reference", { href: "docs" }, "API"),
     ),
+  );
+}
+
+/**
+ * @param {string} label
+ * @param {() => void} onclick
+ * @param {string} text
+ */
+function iconButton(label, onclick, text) {
+  return h("button.icon", { key: label, type: "button", "aria-label": label, title: label, onclick }, text);
+}
+
+/** The API key of this tab with its scopes, and the node that answers. */
+function caller() {
+  const { me } = world;
+  if (me === null) return null;
+  const limits = [
+    me.signers === null ? [] : [plural(me.signers.length, "signer")],
+    me.chains === null ? [] : [`chains ${me.chains.join(", ")}`],
+  ].flat();
+  const scopes = me.key === null ? "everything" : me.scopes.join(", ");
+  const title = `Scopes: ${me.scopes.join(", ")}. ${limits.length === 0 ? "" : `Limited to ${limits.join(", ")}. `}Node ${me.nodeId}, version ${me.version}.`;
+  return h(
+    "p.caller",
+    { title },
+    h("b", me.key === null ? quiet("no key") : said(me.key, 30)),
+    h("small", `${scopes}${limits.length === 0 ? "" : ` for ${limits.join(", ")}`} · `, said(me.nodeId, 24)),
   );
 }
 
@@ -115,6 +121,18 @@ function switchTheme() {
 
 const theme = localStorage.getItem(THEME);
 if (theme === "dark" || theme === "light") document.documentElement.dataset.theme = theme;
+
+const ZONE = "fencepost-zone";
+
+/** Shows all times in UTC, or again in local time. */
+function switchZone() {
+  const isUtc = localStorage.getItem(ZONE) === "UTC";
+  localStorage.setItem(ZONE, isUtc ? "local" : "UTC");
+  useZone(isUtc ? undefined : "UTC");
+  dispatchEvent(new Event("redraw"));
+}
+
+useZone(localStorage.getItem(ZONE) === "UTC" ? "UTC" : undefined);
 
 function leave() {
   forgetKey();

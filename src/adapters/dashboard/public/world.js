@@ -2,7 +2,7 @@
  * Data shared by all pages: the list of problems and the overview. The node holds both polls until something changes;
  * then each page reloads its own data.
  *
- * @import { Attention, Chain, Overview } from "../page-types.ts"
+ * @import { Attention, Caller, Chain, Overview, Scope } from "../page-types.ts"
  */
 import { readApi } from "./api.js";
 import { answered, failed, HELD_SECONDS, LATE_MS, sightOf } from "./sight.js";
@@ -19,6 +19,18 @@ export const world = {
   attention: null,
   /** @type {Overview | null} */
   overview: null,
+  /**
+   * The API key of this tab and the node that answers; null until it is known.
+   *
+   * @type {Caller | null}
+   */
+  me: null,
+  /**
+   * Names of signers, by address in lower case.
+   *
+   * @type {ReadonlyMap<string, string>}
+   */
+  names: new Map(),
   /** True in `fencepost dev` on its own chain, whose ether has no value. */
   isDev: document.documentElement.hasAttribute("data-dev"),
 };
@@ -43,11 +55,50 @@ export function chainOf(chainId) {
 }
 
 /**
+ * Configured name of a signer; null if it has none.
+ *
+ * @param {string} signer
+ */
+export function nameOf(signer) {
+  return world.names.get(signer.toLowerCase()) ?? null;
+}
+
+/**
+ * True if this tab's API key has the scope. While the key is not known, every action is offered: the node refuses those
+ * that the key may not take.
+ *
+ * @param {Scope} scope
+ */
+export function may(scope) {
+  return world.me === null || world.me.scopes.includes(scope);
+}
+
+/** The key's scopes and the signers' names change only by hand, so a minute is soon enough. */
+const CALLER_MS = 60_000;
+
+/** @param {() => void} onNews */
+async function followCaller(onNews) {
+  for (;;) {
+    await whileHidden();
+    try {
+      const [me, names] = await Promise.all([readApi("/me"), readApi("/signer-names")]);
+      world.me = me;
+      world.names = new Map(names.items.map(({ signer, name }) => [signer.toLowerCase(), name]));
+      onNews();
+      await pause(CALLER_MS);
+    } catch {
+      await pause(RETRY_MS);
+    }
+  }
+}
+
+/**
  * Polls the shared data. `onNews`: redraws the page. `onMoved`: transactions changed, so lists are outdated.
  *
  * @param {{ readonly onNews: () => void, readonly onMoved: () => void }} listeners
  */
 export function followWorld({ onNews, onMoved }) {
+  void followCaller(onNews);
   void follow("/attention", {
     onFailed: onNews,
     onAnswer: (attention) => {

@@ -1,13 +1,14 @@
 /** @import { Action, Chain, Explanation, NonceRuler, Notice, PageOf, SignerLane, Transaction } from "../../page-types.ts" */
 import { readApi } from "../api.js";
 import { h } from "../dom.js";
-import { countOf, etherOf, shortHex, wordsOf } from "../formats.js";
-import { actionButton } from "../parts/action-dialog.js";
-import { actionsForLane, wordOf } from "../parts/actions.js";
+import { countOf, shortHex, wordsOf } from "../formats.js";
+import { actionsForLane } from "../parts/actions.js";
 import { attemptsTable, marketNow } from "../parts/attempts.js";
 import { explainedOf, explanation } from "../parts/explanation.js";
 import { openNotice, pastNotices } from "../parts/lane-notices.js";
+import { raiseButton } from "../parts/raise.js";
 import { ruler, windowOf } from "../parts/ruler.js";
+import { actionButtons, withheld } from "../parts/scopes.js";
 import { transactionTable } from "../parts/transaction-rows.js";
 import {
   age,
@@ -15,6 +16,7 @@ import {
   code,
   copyButton,
   empty,
+  ether,
   explored,
   facts,
   left,
@@ -26,7 +28,7 @@ import {
   transactionLink,
 } from "../parts/words.js";
 import { toTransactions } from "../routes.js";
-import { chainOf, world } from "../world.js";
+import { chainOf, nameOf, world } from "../world.js";
 import { laneState } from "./lanes.js";
 
 const MOVING_MS = 2_000;
@@ -53,7 +55,7 @@ const asked = new Set();
  * @type {PageOf<LaneData>}
  */
 export const lanePage = {
-  title: (data) => (data === undefined ? "Lane" : `Lane ${shortHex(data.lane.signer)}`),
+  title: (data) => (data === undefined ? "Lane" : `Lane ${nameOf(data.lane.signer) ?? shortHex(data.lane.signer)}`),
 
   async load({ route, signal }) {
     const [, chain = "", signer = ""] = route.parts;
@@ -108,7 +110,7 @@ export const lanePage = {
             { aside: h("a", { href: toTransactions({ signer, chain: chainId }) }, "all of this lane") },
             newest.length === 0
               ? empty("Nothing was sent from here yet.")
-              : transactionTable("Newest transactions", newest, true),
+              : transactionTable("Newest transactions", newest, { isNarrow: true }),
           ),
         ),
       ),
@@ -143,28 +145,31 @@ function heading(lane, refresh) {
     kills.some((each) => each.signer === signer),
   );
   const [first, ...rest] = actions;
+  const name = nameOf(signer);
   return h(
     "div.title",
-    h("h1", h("span.mono", shortHex(signer)), " ", quiet(`chain ${chainId}`)),
+    h(
+      "h1",
+      name === null ? h("span.mono", shortHex(signer)) : [said(name, 60), " ", h("small.mono.quiet", shortHex(signer))],
+      " ",
+      quiet(`chain ${chainId}`),
+    ),
     laneState(lane),
     copyButton(signer, "the address"),
-    h("div.buttons.end", first === undefined ? null : actionButton(first, {}, refresh), more(rest, refresh)),
+    h("div.buttons.end", first === undefined ? null : actionButtons([first], {}, refresh), more(lane, rest, refresh)),
+    withheld(actions),
   );
 }
 
 /**
+ * @param {SignerLane} lane
  * @param {readonly Action[]} actions
  * @param {() => void} refresh
  */
-function more(actions, refresh) {
-  return h(
-    "details.others.menu",
-    h("summary", "More actions"),
-    h(
-      "div.buttons",
-      actions.map((action) => h("span", { key: wordOf(action) }, actionButton(action, {}, refresh))),
-    ),
-  );
+function more(lane, actions, refresh) {
+  const buttons = [actionButtons(actions, {}, refresh), raiseButton(lane, refresh)].flat();
+  if (buttons.every((button) => button === null)) return null;
+  return h("details.others.menu", h("summary", "More actions"), h("div.buttons", buttons));
 }
 
 /** @param {SignerLane} lane */
@@ -204,7 +209,7 @@ function standing(lane, market) {
           ? "no node acts for it now"
           : [said(owner.nodeId, 60), lease === null ? null : quiet(`, token ${lease.fencingToken}`)],
       Lease: lease === null ? null : [left(lease.expiresAt), quiet(" unless its heartbeat renews it")],
-      Balance: balance === null ? quiet("not asked yet") : `${etherOf(balance)} ether`,
+      Balance: balance === null ? quiet("not asked yet") : [ether(balance), " ether"],
       "Chain counts":
         chainCounts === null
           ? quiet("not asked yet")

@@ -1,9 +1,10 @@
 /** @import { AnswerAt, Columns, Mood, PageOf, Query, RouteQuery, SignerLane } from "../../page-types.ts" */
 import { readApi } from "../api.js";
 import { h } from "../dom.js";
-import { countOf, durationOf, etherOf, plural } from "../formats.js";
-import { chainFilter, paging, textFilter } from "../parts/filters.js";
-import { cell, chainName, empty, laneLink, quiet, said, table } from "../parts/words.js";
+import { countOf, durationOf, plural } from "../formats.js";
+import { chainFilter, textFilter } from "../parts/filters.js";
+import { paging } from "../parts/paging.js";
+import { cell, chainName, empty, ether, laneLink, quiet, said, table } from "../parts/words.js";
 import { linkTo, toTransaction, toTransactions } from "../routes.js";
 
 const PAGE = 100;
@@ -39,7 +40,7 @@ export const lanesPage = {
     return [
       h("div.title", h("h1", "Lanes"), quiet("a signer on a chain: its own order, its own lease")),
       filters(query, go),
-      items.length === 0 ? nothing(query) : table("Lanes", COLUMNS, items.map(row)),
+      items.length === 0 ? nothing(query) : table("Lanes", COLUMNS, items.map(row), totals(items)),
       paging(["lanes"], query, next),
     ];
   },
@@ -82,6 +83,33 @@ function nothing({ needs, chain, owner }) {
   );
 }
 
+/**
+ * Sums of this page. Balances of several chains are not added up.
+ *
+ * @param {readonly SignerLane[]} items
+ */
+function totals(items) {
+  const sum = (/** @type {"pending" | "confirmed" | "failed"} */ name) =>
+    countOf(items.reduce((total, lane) => total + lane[name], 0));
+  const isOneChain = new Set(items.map(({ chainId }) => chainId)).size === 1;
+  const ethers = items.reduce((total, { balance }) => total + BigInt(balance ?? 0), 0n);
+  return h(
+    "tfoot",
+    h(
+      "tr",
+      cell("grow", "This page: ", plural(items.length, "lane")),
+      cell(""),
+      cell(""),
+      cell("right mono", sum("pending")),
+      cell("wide"),
+      cell("right wide mono", sum("confirmed")),
+      cell("right wide mono", sum("failed")),
+      cell("right mono", isOneChain ? ether(String(ethers)) : quiet("–")),
+      cell("wide"),
+    ),
+  );
+}
+
 /** @param {SignerLane} lane */
 function row(lane) {
   const {
@@ -117,7 +145,7 @@ function row(lane) {
     ),
     cell("right wide mono", count("CONFIRMED", confirmed)),
     cell("right wide mono", count("FAILED_FINAL", failed)),
-    cell("right mono", balance === null ? quiet("not asked") : etherOf(balance)),
+    cell("right mono", balance === null ? quiet("not asked") : ether(balance)),
     cell("wide", owner === null ? quiet("none") : said(owner.nodeId, 40)),
   );
 }

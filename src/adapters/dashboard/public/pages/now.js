@@ -1,16 +1,16 @@
 /** @import { Action, Attention, AttentionItem, Chain, Overview, PageOf, SignerLane, Transaction } from "../../page-types.ts" */
 import { readApi } from "../api.js";
 import { h } from "../dom.js";
-import { countOf, durationOf, gweiOf, plural, wordsOf } from "../formats.js";
-import { actionButton } from "../parts/action-dialog.js";
+import { countOf, durationOf, plural, wordsOf } from "../formats.js";
 import { meaningOf } from "../parts/actions.js";
 import { approvalLine } from "../parts/approval.js";
 import { pastAlerts, places } from "../parts/past-alerts.js";
+import { actionButtons, withheld } from "../parts/scopes.js";
 import { testTransfers } from "../parts/test-transfers.js";
-import { age, cell, copyButton, quiet, said, section, table } from "../parts/words.js";
+import { age, cell, copyButton, gwei, quiet, said, section, table } from "../parts/words.js";
 import { linkTo, toLane, toTransaction, toTransactions } from "../routes.js";
 import { answered } from "../sight.js";
-import { attentionSight, sightNow, world } from "../world.js";
+import { attentionSight, may, sightNow, world } from "../world.js";
 import { firstSteps } from "./transactions.js";
 
 /**
@@ -51,6 +51,7 @@ export const nowPage = {
     if (attention === null) return null;
     return [
       headline(attention, overview),
+      withheld(attention.items.flatMap(({ actions }) => actions)),
       attention.items.length === 0
         ? null
         : h(
@@ -64,7 +65,7 @@ export const nowPage = {
       isNew ? firstSteps(signers) : null,
       overview === null ? h("p.notice.bad", `How everything goes cannot be shown: ${problem?.message}.`) : null,
       overview === null ? null : [figures(overview), states(overview), chains(overview.chains)],
-      world.isDev && signers.length > 0 ? testTransfers(signers) : null,
+      world.isDev && signers.length > 0 && may("submit") ? testTransfers(signers) : null,
     ];
   },
 };
@@ -224,7 +225,7 @@ function lookButton({ txId, chainId, signer, nodeId }) {
  */
 function actionOrLink(action, refresh, transaction) {
   const about = transaction === undefined ? {} : { transaction };
-  if (action.method !== "GET") return actionButton({ ...action, label: meaningOf(action).label }, about, refresh);
+  if (action.method !== "GET") return actionButtons([{ ...action, label: meaningOf(action).label }], about, refresh);
   return h("a.button", { href: pageOf(action.path) }, action.label);
 }
 
@@ -350,7 +351,7 @@ function chains(known) {
         headSince === null ? quiet("unknown") : h("span", { class: stalled ? "bad" : null }, age(headSince)),
         blockSeconds !== null && h("small.quiet.wide", `, one every ${durationOf(blockSeconds * 1_000)}`),
       ),
-      cell("right mono", baseFee === null ? quiet("unknown") : gweiOf(baseFee)),
+      cell("right mono", baseFee === null ? quiet("unknown") : gwei(baseFee)),
       cell("grow", endpoints.map(endpoint)),
     ),
   );

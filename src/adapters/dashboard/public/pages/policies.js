@@ -2,8 +2,8 @@
  * @import { Child } from "../dom.js" */
 import { failureOf, readApi } from "../api.js";
 import { h } from "../dom.js";
-import { countOf, etherOf } from "../formats.js";
-import { age, cell, code, empty, laneLink, quiet, said, saidLines, section, table } from "../parts/words.js";
+import { countOf, momentOf } from "../formats.js";
+import { age, cell, code, empty, ether, laneLink, quiet, said, saidLines, section, table } from "../parts/words.js";
 
 /** @typedef {{ readonly policies: AnswerAt<"/policy">, readonly usage: Usage, readonly keys: AnswerAt<"/keys"> | null }} PoliciesData */
 
@@ -54,7 +54,7 @@ function changeOf({ version, hash, changedAt, changedBy, reason }) {
   if (hash === null) return null;
   return [
     `version ${version} `,
-    quiet(`by ${changedBy} at ${changedAt}: `),
+    quiet(`by ${changedBy}, ${changedAt === null ? "" : momentOf(changedAt)}: `),
     said(reason ?? "", 200),
     " ",
     code(hash.slice(0, 18)),
@@ -100,9 +100,9 @@ function usageTable({ signers, keys }) {
  * @param {string | null} most
  */
 function used(amount, most) {
-  if (most === null) return quiet(etherOf(amount));
+  if (most === null) return quiet(ether(amount));
   const isNear = BigInt(amount) * 10n >= BigInt(most) * 9n;
-  return h("span", { class: isNear ? "bad" : null }, `${etherOf(amount)} of ${etherOf(most)}`);
+  return h("span", { class: isNear ? "bad" : null }, ether(amount), " of ", ether(most));
 }
 
 /** @param {AnswerAt<"/keys"> | null} keys */

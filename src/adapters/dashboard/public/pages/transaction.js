@@ -1,25 +1,14 @@
 /** @import { Explanation, PageOf, Step, Transaction } from "../../page-types.ts" */
 import { readApi } from "../api.js";
 import { h } from "../dom.js";
-import {
-  countOf,
-  durationOf,
-  etherOf,
-  gweiOf,
-  momentOf,
-  plural,
-  shortId,
-  timeOf,
-  visible,
-  wordsOf,
-} from "../formats.js";
-import { actionButton } from "../parts/action-dialog.js";
+import { countOf, durationOf, exactOf, momentOf, plural, shortId, timeOf, visible, wordsOf } from "../formats.js";
 import { actionsFor, actionsOf, wordOf } from "../parts/actions.js";
 import { attemptsTable, marketNow } from "../parts/attempts.js";
 /** @import { DecodedCall } from "../parts/calls.js" */
 import { decodedCall } from "../parts/calls.js";
 import { explainedOf, explanation } from "../parts/explanation.js";
 import { onChain } from "../parts/on-chain.js";
+import { actionButtons, withheld } from "../parts/scopes.js";
 import {
   age,
   chainName,
@@ -27,6 +16,7 @@ import {
   copyButton,
   explored,
   facts,
+  gwei,
   laneLink,
   quiet,
   said,
@@ -139,15 +129,9 @@ function road(transaction) {
 function others(transaction, explained, { baseFee, refresh }) {
   const offered = new Set(actionsOf(explained).map(wordOf));
   const rest = actionsFor(transaction).filter((action) => !offered.has(wordOf(action)));
-  if (rest.length === 0) return null;
-  return h(
-    "details.others",
-    h("summary", "More actions"),
-    h(
-      "div.buttons",
-      rest.map((action) => actionButton(action, { transaction, baseFee }, refresh)),
-    ),
-  );
+  const buttons = actionButtons(rest, { transaction, baseFee }, refresh);
+  if (buttons.length === 0) return withheld(rest, { transaction });
+  return h("details.others", h("summary", "More actions"), h("div.buttons", buttons));
 }
 
 /** @param {Transaction} transaction */
@@ -191,7 +175,7 @@ function call({ chainId, payload, gas, metadata }) {
     {},
     facts({
       To: to === null ? "a new contract" : explored(chainId, "address", to, code(to)),
-      Value: `${etherOf(value)} ether`,
+      Value: [code(exactOf(value)), " ether ", copyButton(exactOf(value), "the value")],
       "Gas limit": gas === null ? null : countOf(Number(gas)),
       Call: known === null ? null : decoded(known),
       Data: data === "0x" ? null : dataOf(data),
@@ -258,7 +242,12 @@ function outcome({ chainId, receipt, lastError, subState }) {
       Paid:
         effectiveGasPrice === null
           ? null
-          : `${gweiOf(effectiveGasPrice)} gwei, ${etherOf((BigInt(gasUsed) * BigInt(effectiveGasPrice)).toString())} ether`,
+          : [
+              code(exactOf((BigInt(gasUsed) * BigInt(effectiveGasPrice)).toString())),
+              " ether, ",
+              gwei(effectiveGasPrice),
+              " gwei a gas",
+            ],
       Contract: contractAddress === null ? null : explored(chainId, "address", contractAddress, code(contractAddress)),
       "Last error": failed,
     }),

@@ -1,12 +1,14 @@
 /** @import { AnswerAt, Overview, PageOf, Query, RouteQuery, SignerLane } from "../../page-types.ts" */
 import { hasKey, readApi } from "../api.js";
 import { h } from "../dom.js";
-import { chainFilter, choice, paging, textFilter } from "../parts/filters.js";
+import { csvButton } from "../parts/csv.js";
+import { chainFilter, choice, textFilter } from "../parts/filters.js";
+import { paging } from "../parts/paging.js";
 import { testTransfers } from "../parts/test-transfers.js";
 import { transactionTable } from "../parts/transaction-rows.js";
 import { empty, section } from "../parts/words.js";
 import { linkTo, toTransactions } from "../routes.js";
-import { world } from "../world.js";
+import { may, world } from "../world.js";
 
 /** @type {readonly (keyof Overview["states"])[]} */
 const STATES = ["CREATED", "ALLOCATED", "TRACKING", "STUCK", "CONFIRMED", "FAILED_FINAL"];
@@ -28,28 +30,38 @@ export const transactionsPage = {
   title: () => "Transactions",
 
   async load({ route, signal }) {
-    const { state, chain, signer, text, order, after } = route.query;
-    const query = { state, chainId: chain, signer, order, after, limit: PAGE, ...wordQuery(text) };
-    const page = await readApi("/tx", { query, signal });
+    const page = await readApi("/tx", {
+      query: { ...queryOf(route.query), after: route.query.after, limit: PAGE },
+      signal,
+    });
     return { page, signers: world.isDev ? (await readApi("/signers", { query: { limit: 20 }, signal })).items : [] };
   },
 
   view({ page: { items, next }, signers }, { route, go }) {
     const { query } = route;
-    const isFiltered = ["state", "chain", "signer", "text"].some((name) => query[name] !== undefined);
+    const isFiltered = ["state", "chain", "signer", "text", "from", "to"].some((name) => query[name] !== undefined);
     return [
-      h("div.title", h("h1", "Transactions")),
+      h("div.title", h("h1", "Transactions"), h("div.buttons.end", csvButton(queryOf(query)))),
       filters(query, go),
       items.length === 0
         ? isFiltered
           ? nothingFound()
           : firstSteps(signers)
-        : transactionTable("Transactions", items),
+        : transactionTable("Transactions", items, { hasTotals: true }),
       paging(["tx"], query, next),
-      signers.length > 0 ? testTransfers(signers) : null,
+      signers.length > 0 && may("submit") ? testTransfers(signers) : null,
     ];
   },
 };
+
+/**
+ * The API's query of the page's filters.
+ *
+ * @param {RouteQuery} query
+ */
+function queryOf({ state, chain, signer, text, order, from, to }) {
+  return { state, chainId: chain, signer, order, createdAfter: from, createdBefore: to, ...wordQuery(text) };
+}
 
 /**
  * Search query: a hash searches attempts; any other text searches request ids.

@@ -9,6 +9,7 @@ import { GWEI_DIGITS, weiOf } from "../formats.js";
 import { chainOf } from "../world.js";
 import { meaningOf, previewOf, wordOf } from "./actions.js";
 import { approvalFacts } from "./approval.js";
+import { say } from "./words.js";
 
 const AMOUNT = "[0-9]+([.][0-9]{1,18})?";
 const GWEI = "[0-9]+([.][0-9]{1,9})?";
@@ -225,22 +226,4 @@ async function submit(event) {
     mine.isBusy = false;
     if (open === mine) show();
   }
-}
-
-const SHOWN_MS = 6_000;
-/** @type {ReturnType<typeof setTimeout> | undefined} */
-let forgetting;
-
-/**
- * Shows a message at the bottom of the page for a while.
- *
- * @param {string} text
- */
-export function say(text) {
-  const toast = byId("toast");
-  toast.textContent = text;
-  clearTimeout(forgetting);
-  forgetting = setTimeout(() => {
-    toast.textContent = "";
-  }, SHOWN_MS);
 }

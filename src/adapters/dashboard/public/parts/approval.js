@@ -4,7 +4,7 @@
  * @import { Transaction } from "../../page-types.ts"
  */
 import { h } from "../dom.js";
-import { etherOf, plural } from "../formats.js";
+import { exactOf, plural } from "../formats.js";
 /** @import { DecodedCall } from "./calls.js" */
 import { decodedCall } from "./calls.js";
 import { code, explored, facts, left, quiet, said } from "./words.js";
@@ -19,7 +19,7 @@ export function approvalFacts({ chainId, owner, payload, approval }) {
   const { to, value, data } = payload;
   return facts({
     To: to === null ? "a new contract" : explored(chainId, "address", to, code(to)),
-    Amount: h("b", `${etherOf(value)} ether`),
+    Amount: h("b", `${exactOf(value)} ether`),
     Call: callOf(data),
     "Asked for by": owner === null ? quiet("no API key") : ["the key ", said(owner, 64)],
     Rule: approval === undefined ? quiet("not told") : said(approval.rule, 200),
@@ -37,13 +37,13 @@ export function approvalLine({ payload: { to, value, data }, approval }) {
   const known = decodedCall(data);
   return h(
     "span.approval",
-    h("b", `${etherOf(value)} ether`),
+    h("b", `${exactOf(value)} ether`),
     " to ",
     // Show the receiver's address in full: a shortened address could belong to another account.
     to === null ? "a new contract" : code(to),
     data !== "0x" && [", ", known === null ? unknownCall(data) : signed(known)],
     approval !== undefined && [", by ", said(approval.rule, 120)],
-    approval?.worstCost ? `, at most ${etherOf(approval.worstCost)} ether in all` : null,
+    approval?.worstCost ? `, at most ${exactOf(approval.worstCost)} ether in all` : null,
   );
 }
 
@@ -75,5 +75,5 @@ function unknownCall(data) {
 /** @param {Transaction["approval"]} approval */
 function worstOf(approval) {
   if (!approval?.worstCost) return quiet("not known: this node does not serve the chain");
-  return [h("b", `${etherOf(approval.worstCost)} ether`), quiet(" with gas, by the ceilings in force")];
+  return [h("b", `${exactOf(approval.worstCost)} ether`), quiet(" with gas, by the ceilings in force")];
 }

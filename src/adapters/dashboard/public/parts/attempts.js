@@ -1,7 +1,7 @@
 /** @import { Attempt, Chain, Columns, Transaction } from "../../page-types.ts" */
 import { h } from "../dom.js";
-import { gweiOf, plural, timeOf } from "../formats.js";
-import { cell, explored, hex, quiet, table } from "./words.js";
+import { plural, timeOf } from "../formats.js";
+import { cell, explored, gwei, hex, quiet, table } from "./words.js";
 
 /** @type {Readonly<Record<string, string>>} */
 const KINDS = {
@@ -35,10 +35,7 @@ export function attemptsTable({ chainId, attempts, receipt }, market) {
         attempt.txHash === null ? quiet("not known") : explored(chainId, "tx", attempt.txHash, hex(attempt.txHash)),
       ),
       cell("fee", feeBar(attempt, highest, receipt === null ? baseFee : null)),
-      cell(
-        "right mono",
-        attempt.maxPriorityFeePerGas === undefined ? quiet("–") : gweiOf(attempt.maxPriorityFeePerGas),
-      ),
+      cell("right mono", attempt.maxPriorityFeePerGas === undefined ? quiet("–") : gwei(attempt.maxPriorityFeePerGas)),
       cell("right", attempt.firstSentAt === null ? quiet("not sent") : timeOf(attempt.firstSentAt)),
     );
   });
@@ -61,8 +58,12 @@ export function attemptsTable({ chainId, attempts, receipt }, market) {
  */
 export function marketNow(market) {
   if (market === null || market.baseFee === null) return null;
-  const tip = market.tip === null ? "" : `, ${gweiOf(market.tip)} tip`;
-  return quiet(`now ${gweiOf(market.baseFee)} gwei base fee${tip}`);
+  return quiet(
+    "now ",
+    gwei(market.baseFee),
+    " gwei base fee",
+    market.tip === null ? null : [", ", gwei(market.tip), " tip"],
+  );
 }
 
 /** @param {Attempt} attempt */
@@ -85,7 +86,7 @@ function feeBar(attempt, highest, baseFee) {
   return h(
     "div",
     { class: isShort ? "fee-bar short" : "fee-bar" },
-    h("span.mono", gweiOf(cap)),
+    h("span.mono", gwei(attempt.maxFeePerGas ?? attempt.gasPrice ?? "0")),
     h(
       "span.track",
       { "aria-hidden": "true" },

@@ -5,8 +5,8 @@ import { wordsOf } from "../formats.js";
 import { toTransaction } from "../routes.js";
 import { progressOf } from "../stages.js";
 import { world } from "../world.js";
-import { actionButton } from "./action-dialog.js";
 import { actionsOf } from "./actions.js";
+import { actionButtons, withheld } from "./scopes.js";
 import { age, said } from "./words.js";
 
 /**
@@ -62,8 +62,9 @@ export function explanation(explained, transaction, { baseFee, refresh }) {
       blocker === undefined
         ? null
         : h("a.button", { href: toTransaction(blocker) }, `Look at nonce ${blockedBy?.nonce}`),
-      actions.map((action) => actionButton(action, { transaction, baseFee }, refresh)),
+      actionButtons(actions, { transaction, baseFee }, refresh),
     ),
+    withheld(actions, { transaction }),
   );
 }
 

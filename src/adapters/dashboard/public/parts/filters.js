@@ -4,7 +4,6 @@
  * @import { Query, RouteQuery } from "../../page-types.ts"
  */
 import { h } from "../dom.js";
-import { linkTo } from "../routes.js";
 import { world } from "../world.js";
 
 /** @typedef {{ readonly query: RouteQuery, readonly go: (query: Query) => void }} FilterContext */
@@ -57,19 +56,4 @@ export function choice(label, name, { query, go, options }) {
   const shown = options.map(([value, text]) => h("option", { value }, text));
   const value = query[name] ?? options[0]?.[0];
   return h("label", `${label} `, h("select", { name, value, onchange: changed(query, go, name) }, shown));
-}
-
-/**
- * @param {readonly string[]} parts
- * @param {RouteQuery} query
- * @param {string | null} next
- */
-export function paging(parts, query, next) {
-  if (next === null && query.after === undefined) return null;
-  return h(
-    "nav.paging",
-    { "aria-label": "Pages of the list" },
-    query.after !== undefined && h("a", { href: linkTo(parts, { ...query, after: undefined }) }, "First page"),
-    next !== null && h("a", { href: linkTo(parts, { ...query, after: next }) }, "Next page"),
-  );
 }

@@ -6,8 +6,8 @@
  */
 import { h } from "../dom.js";
 import { countOf, plural } from "../formats.js";
-import { actionButton } from "./action-dialog.js";
 import { actionFor } from "./actions.js";
+import { actionButtons, withheld } from "./scopes.js";
 import { age, code, said, section } from "./words.js";
 
 /**
@@ -20,6 +20,7 @@ export function openNotice(notices, lane, refresh) {
   if (open === undefined) return null;
   const { noticeId, times, evidence, lastSeenAt } = open;
   const body = { times };
+  const actions = ["acknowledge", "suspendLane", "killSigner"].map((word) => actionFor(word, { lane, noticeId, body }));
   return h(
     "div.notice.bad.foreign-use",
     { role: "alert" },
@@ -33,12 +34,8 @@ export function openNotice(notices, lane, refresh) {
       useOf(evidence[0]),
       ". If nobody here did it, the key is stolen.",
     ),
-    h(
-      "div.buttons",
-      ["acknowledge", "suspendLane", "killSigner"].map((word) =>
-        h("span", { key: word }, actionButton(actionFor(word, { lane, noticeId, body }), {}, refresh)),
-      ),
-    ),
+    h("div.buttons", actionButtons(actions, {}, refresh)),
+    withheld(actions),
   );
 }
 

@@ -4,10 +4,22 @@
  * @import { Columns } from "../../page-types.ts"
  * @import { Child } from "../dom.js"
  */
-import { h } from "../dom.js";
-import { ageOf, countOf, cut, momentOf, shortHex, shortId, visible } from "../formats.js";
+import { byId, h } from "../dom.js";
+import {
+  ageOf,
+  countOf,
+  cut,
+  etherOf,
+  exactOf,
+  GWEI_DIGITS,
+  gweiOf,
+  momentOf,
+  shortHex,
+  shortId,
+  visible,
+} from "../formats.js";
 import { toLane, toTransaction } from "../routes.js";
-import { chainOf } from "../world.js";
+import { chainOf, nameOf } from "../world.js";
 
 /**
  * Shows a foreign text (of a caller, contract or chain), isolated so that its writing direction does not affect the
@@ -42,6 +54,69 @@ export function code(text) {
  */
 export function hex(text) {
   return h("code", { title: text }, shortHex(text));
+}
+
+/**
+ * Shows an amount in ether, shortened to four decimals. The exact figure is its title, and a click or a copy of the
+ * text copies that figure.
+ *
+ * @param {string} wei
+ */
+export function ether(wei) {
+  return amount(etherOf(wei), exactOf(wei), `${exactOf(wei)} ether, ${wei} wei`);
+}
+
+/**
+ * Shows a price in gwei, shortened to four digits, with the exact figure as `ether` has it.
+ *
+ * @param {string} wei
+ */
+export function gwei(wei) {
+  return amount(gweiOf(wei), exactOf(wei, GWEI_DIGITS), `${exactOf(wei, GWEI_DIGITS)} gwei, ${wei} wei`);
+}
+
+/**
+ * @param {string} short
+ * @param {string} exact
+ * @param {string} title
+ */
+function amount(short, exact, title) {
+  return h("data.amount", { value: exact, title, onclick: () => void copyExact(exact) }, short);
+}
+
+/** @param {string} exact */
+async function copyExact(exact) {
+  await navigator.clipboard?.writeText(exact);
+  say(`Copied ${exact}`);
+}
+
+/** Copies the exact figure if the copied text is one shortened amount. */
+export function copyExactAmounts() {
+  document.addEventListener("copy", (event) => {
+    const { anchorNode, focusNode } = getSelection() ?? {};
+    const at = anchorNode?.parentElement?.closest("data.amount");
+    if (!at || at !== focusNode?.parentElement?.closest("data.amount")) return;
+    event.clipboardData?.setData("text/plain", at.getAttribute("value") ?? "");
+    event.preventDefault();
+  });
+}
+
+const SHOWN_MS = 6_000;
+/** @type {ReturnType<typeof setTimeout> | undefined} */
+let forgetting;
+
+/**
+ * Shows a message at the bottom of the page for a while.
+ *
+ * @param {string} text
+ */
+export function say(text) {
+  const toast = byId("toast");
+  toast.textContent = text;
+  clearTimeout(forgetting);
+  forgetting = setTimeout(() => {
+    toast.textContent = "";
+  }, SHOWN_MS);
 }
 
 /** @param {Child[]} children */
@@ -109,7 +184,20 @@ export function transactionLink({ txId, requestId }) {
  * @param {string} signer
  */
 export function laneLink(chainId, signer) {
-  return h("a.hex", { href: toLane(chainId, signer), title: signer }, shortHex(signer));
+  const name = nameOf(signer);
+  const link = { href: toLane(chainId, signer), title: name === null ? signer : `${name}, ${signer}` };
+  return name === null ? h("a.hex", link, shortHex(signer)) : h("a.named", link, h("bdi", cut(visible(name), 40)));
+}
+
+/**
+ * Shows a receiver's address, shortened, by its name if it is one of the signers.
+ *
+ * @param {string | null} to
+ */
+export function receiver(to) {
+  if (to === null) return quiet("new contract");
+  const name = nameOf(to);
+  return name === null ? h("code", { title: to }, shortHex(to)) : h("bdi", { title: to }, cut(visible(name), 40));
 }
 
 /** @param {number} chainId */
@@ -157,14 +245,15 @@ export function facts(values) {
  * @param {string} caption
  * @param {Columns} columns
  * @param {Child} rows
+ * @param {Child} [foot]
  */
-export function table(caption, columns, rows) {
+export function table(caption, columns, rows, foot = null) {
   const head = columns.map(([name, kind]) => h("th", { scope: "col", class: kind }, name));
   return h(
     "div.scroll",
     // Make a wide table scroll separately, and focusable so that the arrow keys scroll it.
     { tabindex: "0", role: "group", "aria-label": caption },
-    h("table", h("caption.unseen", caption), h("thead", h("tr", head)), h("tbody", rows)),
+    h("table", h("caption.unseen", caption), h("thead", h("tr", head)), h("tbody", rows), foot),
   );
 }
 
