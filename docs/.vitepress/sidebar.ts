@@ -47,6 +47,7 @@ export const CHAPTERS: readonly Chapter[] = [
       ["Overview", "docs/operations/README.md"],
       ["Dashboard", "docs/dashboard.md"],
       ["Seeing what happens", "docs/operations/seeing.md"],
+      ["Figures and costs", "docs/operations/figures.md"],
       ["Troubleshooting", "docs/guides/troubleshooting.md"],
       ["Explain", "docs/explain.md"],
       ["Alerts", "docs/operations/alerts.md"],

@@ -1,9 +1,11 @@
 import type { Kill } from "../domain/cluster/kills.ts";
+import type { TransactionCost } from "../domain/figures/costs.ts";
 import type { Address, Hash } from "../domain/lane.ts";
 import type { Reservation } from "../domain/transaction/reservations.ts";
 import type { CREATE_FIELDS } from "../domain/transaction/transaction.ts";
 import type { Trouble } from "../domain/troubles/rows.ts";
 import type { ShownOutcome } from "../ports/chain.ts";
+import type { Words } from "../ports/codec.ts";
 import type { ForwardedAnswer } from "../ports/peers.ts";
 import type {
   CompletionRecord,
@@ -126,6 +128,13 @@ export interface TransactionView extends TransactionRecord {
   readonly history?: readonly HistoryRecord[];
   readonly confirmations?: readonly { readonly number: number; readonly hash: Hash }[];
   readonly onChain?: ChainLook;
+  /** The payload in words; absent if no ABI has its function. */
+  readonly decoded?: DecodedCall;
+}
+
+/** A call in words. `contract`: name of the ABI; null for a token standard. */
+export interface DecodedCall extends Words {
+  readonly contract: string | null;
 }
 
 export interface ChainLook extends Pick<ShownOutcome, "logs" | "more" | "revert"> {
@@ -164,13 +173,18 @@ export interface CompletionsQuery {
   readonly after: number;
   readonly epoch?: number;
   readonly limit?: number;
+  /** "cost": adds what each transaction has cost. */
+  readonly include?: "cost";
   readonly waitMs?: number;
   readonly signal?: AbortSignal;
 }
 
+export type CompletionCost = Pick<TransactionCost, "createdAt" | "owner" | "receiver" | "fees" | "value">;
+
 export interface CompletionsPage {
   readonly epoch: number;
-  readonly items: readonly CompletionRecord[];
+  /** `cost`: set only if it was asked for; null if retention has removed the transaction. */
+  readonly items: readonly (CompletionRecord & { readonly cost?: CompletionCost | null })[];
   readonly next: number;
   /**
    * Set if the API key may see only some signers or chains: gaps in the sequence numbers are completions that it may

@@ -25,12 +25,14 @@ import type { Created, Include, RequestQuery, TransactionAction } from "./api.ts
 import { type KeyRates, type RateRule, tooFast } from "./key-rates.ts";
 import type { FencepostApi } from "./operations/calls.ts";
 
+const managing = unlimited("cannot manage API keys");
+
 /** Seven permission rules, and the calls under each. A call without a rule does not compile. */
 const RULES: { readonly [Name in keyof FencepostApi]: Rule<Name> } = {
   // 1. Open: every authenticated caller may make these calls.
-  ...{ nodes: everybody, readiness: everybody, newIds: everybody, me: askedAs },
+  ...{ nodes: everybody, readiness: everybody, newIds: everybody, abis: everybody },
   // `firstHash` is open to every caller: its argument is the id of a transaction that the caller has just created.
-  firstHash: everybody,
+  ...{ firstHash: everybody, me: asKey },
 
   // 2. Made: a call that creates something on behalf of the API key is held to its limits and its rate.
   ...{ create: made, submitSigned: made, reserveNonce: made },
@@ -38,20 +40,18 @@ const RULES: { readonly [Name in keyof FencepostApi]: Rule<Name> } = {
   checkPolicy: asked,
 
   // 3. Found: a call that looks something up by id answers "not found" if the key may not see the object.
-  ...{
-    transaction: found("transaction"),
-    transactionByRequest: found("transaction"),
-    reservation: found("reservation"),
-  },
+  ...{ transaction: found("transaction"), reservation: found("reservation") },
+  transactionByRequest: found("transaction"),
   ...{ explain: explained, signedAs: foundSigned },
 
   // 4. Listed: a call that returns a list leaves out the entries that the key may not see.
   ...{ transactions: listed({ narrows: true }), completions: listed({ filtered: true }), signers: listed() },
-  ...{ signer: listedLanes, leases: listedLeases, signerNames: askedAs },
+  ...{ signer: listedLanes, leases: listedLeases, namedSigners: asKey },
   ...{ policies: ownPolicies, policyUsage: ownUsage },
   // For the next calls, the application itself leaves out everything outside the key's limits.
   ...{ overview: narrowed, search: narrowed, clusterHistory: narrowed, attention: namedAndNarrowed },
-  ...{ notices: namedAndNarrowed, costs: namedAndNarrowed, actOnLane: narrowed, acknowledge: narrowed },
+  ...{ notices: namedAndNarrowed, actOnLane: narrowed, acknowledge: narrowed },
+  ...{ costs: namedAndNarrowed, history: namedAndNarrowed },
 
   // 5. Named: a call that names a lane or a chain is refused if the lane or chain is outside the key's limits.
   ...{ nonceRuler: namedLane, askChain: namedChain("readsPerSecond"), passSigned: namedChain(null) },
@@ -60,12 +60,8 @@ const RULES: { readonly [Name in keyof FencepostApi]: Rule<Name> } = {
   ...{ act: decided, submitReserved: ownReservation, markUsed: ownReservation, releaseNonce: ownReservation },
 
   // 7. Unlimited: only a key without limits may grant or change rights, so that no key extends its own.
-  ...{
-    keys: unlimited("cannot manage API keys"),
-    addKey: unlimited("cannot manage API keys"),
-    revokeKey: unlimited("cannot manage API keys"),
-  },
-  applyPolicies: unlimited("cannot change policies"),
+  ...{ keys: managing, addKey: managing, revokeKey: managing },
+  ...{ applyPolicies: unlimited("cannot change policies"), putAbis: unlimited("cannot change ABIs") },
   ...{ kill: stopping, endKill: stopping },
 };
 
@@ -115,7 +111,7 @@ function everybody<C>(call: C) {
   return call;
 }
 
-function askedAs<Shown>(call: (principal?: Principal) => Promise<Shown>, { principal }: Key): typeof call {
+function asKey<Shown>(call: (principal?: Principal) => Promise<Shown>, { principal }: Key): typeof call {
   return () => call(principal);
 }
 

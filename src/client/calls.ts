@@ -2,12 +2,13 @@
 import type { SignerLane } from "../contract/schemas/signers.ts";
 import { type CallOptions, newRequestId, type OrderOptions } from "./deadline.ts";
 import { FencepostError, ofRequest } from "./error-classes.ts";
+import { everyCost } from "./every-cost.ts";
 import { CALL_PATHS, type CallPath, type FencepostFace } from "./face.ts";
 import { followCompletions } from "./follow.ts";
 import type { Call, Transport } from "./transport.ts";
 
 type Tabled = Pick<FencepostFace, keyof typeof CALL_PATHS>;
-export type OrdinaryCalls = Tabled & Pick<FencepostFace, "completions" | "signers" | "kill" | "endKill">;
+export type OrdinaryCalls = Tabled & Pick<FencepostFace, "completions" | "signers" | "costs" | "kill" | "endKill">;
 
 const LARGEST_PAGE = 500;
 
@@ -25,6 +26,7 @@ export function ordinaryCalls(transport: Transport): OrdinaryCalls {
     ...tabled,
     completions: (query = {}, options = {}) => followCompletions(tabled.completionsPage, query, options),
     signers: (options) => everySigner(tabled.signersPage, options),
+    costs: (query, options) => everyCost(tabled.costsPage, query, options),
     kill: killing("post"),
     endKill: killing("delete"),
   };

@@ -1,3 +1,4 @@
+import type { Abis, PutAbis } from "../contract/calls/abis.ts";
 import type { Caller, ClusterNode, KillOrder, KillSwitchState, LaneLease } from "../contract/calls/cluster.ts";
 import type { DeclaredCall } from "../contract/calls/index.ts";
 import type { AddKey, Keys, NewKey, RevokedKey } from "../contract/calls/keys.ts";
@@ -12,7 +13,7 @@ import type * as actions from "../contract/schemas/actions.ts";
 import type { Attention, AttentionQuery } from "../contract/schemas/attention.ts";
 import type { ClusterHistory, ClusterHistoryQuery } from "../contract/schemas/cluster-history.ts";
 import type { CompletionsPage, CompletionsQuery } from "../contract/schemas/completions.ts";
-import type { Costs, CostsQuery } from "../contract/schemas/figures.ts";
+import type { Costs, CostsQuery, History, HistoryQuery } from "../contract/schemas/figures.ts";
 import type { NonceRuler, NonceRulerQuery } from "../contract/schemas/nonce-ruler.ts";
 import type { AcknowledgeOrder, Notice, NoticesQuery } from "../contract/schemas/notice.ts";
 import type { Overview, OverviewQuery } from "../contract/schemas/overview.ts";
@@ -187,14 +188,25 @@ export interface FencepostFace<SendOptions extends CallOptions = CallOptions> ex
   /** Events of nodes, lanes and the database, newest first. */
   clusterHistory(query?: ClusterHistoryQuery, options?: CallOptions): Promise<ClusterHistory>;
   /**
+   * Figures over time: transactions created and completed, time to finality, base fee and offers, spend, alerts. Merged
+   * over all lanes, or of one signer or chain.
+   */
+  history(query?: HistoryQuery, options?: CallOptions): Promise<History>;
+  /**
    * Fees paid and value moved by the transactions that were created in a range of time, by signer, API key, day or
    * receiver. Reads up to 20,000 transactions; `next` continues after them.
    */
   costsPage(query?: CostsQuery, options?: CallOptions): Promise<Costs>;
+  /** The same over any number of transactions, added up from as many calls as it takes. */
+  costs(query?: CostsQuery, options?: CallOptions): Promise<Costs>;
+  /** The ABIs by which calls, logs and errors are shown. */
+  abis(options?: CallOptions): Promise<Abis>;
+  /** Replaces all ABIs, on every node. Needs `admin`. */
+  putAbis(request: PutAbis, options?: CallOptions): Promise<Abis>;
   /** The API key of this client, its scopes and limits, and the node that answers. */
   me(options?: CallOptions): Promise<Caller>;
   /** The names of signers, as the node that answers is configured. */
-  signerNames(options?: CallOptions): Promise<SignerNames["items"]>;
+  namedSigners(options?: CallOptions): Promise<SignerNames["items"]>;
   /** Every live node of the cluster. */
   nodes(options?: CallOptions): Promise<readonly ClusterNode[]>;
   /** The owner of each lane; lanes without an owner are left out. */
@@ -272,6 +284,9 @@ export const CALL_PATHS = {
   nodes: { at: "get /nodes", ...items },
   leases: { at: "get /leases", ...items },
   costsPage: { at: "get /costs", expects: "items", query: true },
+  history: { at: "get /history", expects: "buckets", query: true },
+  abis: { at: "get /abis", expects: "items" },
+  putAbis: { at: "put /abis", expects: "items" },
   me: { at: "get /me", expects: "scopes" },
-  signerNames: { at: "get /signer-names", ...items },
+  namedSigners: { at: "get /signer-names", ...items },
 } satisfies CallPaths;

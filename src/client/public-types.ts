@@ -1,6 +1,7 @@
 /** Types that the SDK and the library both export. */
 
-export type { ClusterNode, KillOrder, KillSwitchState, LaneLease } from "../contract/calls/cluster.ts";
+export type { Abis, PutAbis } from "../contract/calls/abis.ts";
+export type { Caller, ClusterNode, KillOrder, KillSwitchState, LaneLease } from "../contract/calls/cluster.ts";
 export type { AddKey, Keys, NewKey, RevokedKey } from "../contract/calls/keys.ts";
 export type { NonceReservation, ReserveNonce } from "../contract/calls/nonces.ts";
 export type {
@@ -23,12 +24,13 @@ export type { Attention, AttentionItem, AttentionQuery } from "../contract/schem
 export type { ClusterHistory, ClusterHistoryQuery } from "../contract/schemas/cluster-history.ts";
 export type { Completion, CompletionsPage, CompletionsQuery } from "../contract/schemas/completions.ts";
 export type { BatchResults, CreatedTransaction } from "../contract/schemas/create.ts";
+export type { Costs, CostsQuery, History, HistoryQuery } from "../contract/schemas/figures.ts";
 export type { NonceRuler, NonceRulerQuery } from "../contract/schemas/nonce-ruler.ts";
 export type { AcknowledgeOrder, Notice } from "../contract/schemas/notice.ts";
 export type { Overview, OverviewQuery } from "../contract/schemas/overview.ts";
 export type { Problem } from "../contract/schemas/problem.ts";
 export type { SearchQuery, SearchResults } from "../contract/schemas/search.ts";
-export type { SignerLane, SignersPage, SignersQuery } from "../contract/schemas/signers.ts";
+export type { SignerLane, SignerNames, SignersPage, SignersQuery } from "../contract/schemas/signers.ts";
 export type {
   Explanation,
   Transaction,

@@ -7,6 +7,7 @@ import { systemClock } from "../adapters/system/clock.ts";
 import type { Environment } from "../adapters/system/environment.ts";
 import { createMask } from "../domain/text/mask.ts";
 import { version } from "./node/version.ts";
+import { openExport } from "./remote/export-file.ts";
 import { misuse } from "./remote/misuse.ts";
 
 export interface ProcessOutput extends CliIo {
@@ -36,6 +37,7 @@ export function createOutput({ variables }: Pick<Environment, "variables">): Pro
     sleep: (ms) => systemClock.sleep(ms),
     newId: randomUUID,
     read: readText,
+    openExport,
     hide: (secrets) => {
       hidden = [...hidden, ...secrets];
       mask = createMask(hidden);

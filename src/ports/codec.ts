@@ -27,6 +27,8 @@ export interface Codec {
    * throws.
    */
   decodeError(abi: readonly unknown[], data: Hex): DecodedError | null;
+  /** Reads an ABI, as JSON or as signatures, to put calls, errors and logs into words. Throws `BadEncoding`. */
+  readWords(abi: readonly unknown[]): AbiWords;
   /**
    * Decodes a signed payload, so that it can be signed again at another price. Rejects with `BadEncoding` (path
    * "rawTransaction").
@@ -49,6 +51,19 @@ export interface AbiFunction {
   /** Four-byte selector of the function. */
   readonly selector: Hex;
   readonly inputs: readonly { readonly name?: string | undefined; readonly type: string }[];
+}
+
+/** A call, an error or a log in words. Numbers are decimal digits; addresses have their checksum. */
+export interface Words {
+  readonly name: string;
+  readonly args: readonly { readonly name: string; readonly value: string }[];
+}
+
+/** Puts data into words by one ABI; null if the ABI does not have it, or the data does not match. Never throws. */
+export interface AbiWords {
+  call(data: Hex): Words | null;
+  error(data: Hex): Words | null;
+  event(topics: readonly Hash[], data: Hex): Words | null;
 }
 
 export interface DecodedError {

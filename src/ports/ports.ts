@@ -1,7 +1,9 @@
+import type { AbiStore } from "./abi-store.ts";
 import type { Clock } from "./clock.ts";
 import type { Codec } from "./codec.ts";
 import type { Entropy } from "./entropy.ts";
 import type { Failpoints } from "./failpoints.ts";
+import type { FigureStore } from "./figure-store.ts";
 import type { KeyStore } from "./key-store.ts";
 import type { KillStore } from "./kill-store.ts";
 import type { LaneStore } from "./lane-store.ts";
@@ -24,6 +26,8 @@ export interface Ports {
     LaneStore &
     QueryStore &
     SightStore &
+    FigureStore &
+    AbiStore &
     KeyStore &
     KillStore &
     NoticeStore &

@@ -178,6 +178,8 @@ export interface QueryStore {
   transactions(filter: ListFilter): Promise<readonly TransactionRecord[]>;
   /** Costs of one page of transactions, in any order; intents that wait for a nonce have none. */
   costs(filter: CostFilter): Promise<CostPage>;
+  /** Costs of these transactions, in any order; those that do not exist are left out. */
+  costsOf(txIds: readonly string[]): Promise<readonly TransactionCost[]>;
   history(txId: string): Promise<readonly HistoryRecord[]>;
   reservation(reservationId: string): Promise<Reservation | null>;
   /** Stored canonical blocks above `aboveBlock`, the block of the receipt; ascending, at most `limit`. */

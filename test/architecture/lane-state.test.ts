@@ -47,6 +47,8 @@ const BESIDE: Readonly<Record<string, string>> = {
   resumedMs: "spans are made from events, after the lane may be gone",
   // Collections with a string key that does not name a lane.
   "BlockProver.proved": "by block",
+  "CostSums.sums": "by group of a query",
+  "Figures.troubles": "by code of an alert",
   "Disputes.open": "by block",
   "KeyRates.fullAtMs": "by API key",
   "LiveKeys.principals": "by the hash of an API key",

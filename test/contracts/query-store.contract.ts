@@ -1,8 +1,9 @@
 import { randomUUID } from "node:crypto";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import type { Lane } from "../../src/domain/lane.ts";
-import type { State } from "../../src/domain/transaction/transitions.ts";
-import type { LaneRecord, ListFilter } from "../../src/ports/query-store.ts";
+import { type State, TRANSITIONS } from "../../src/domain/transaction/transitions.ts";
+import type { NewCompletion } from "../../src/ports/lane-store.ts";
+import type { CostFilter, CostPage, LaneRecord, ListFilter } from "../../src/ports/query-store.ts";
 import {
   AT,
   aLane,
@@ -10,6 +11,7 @@ import {
   anAttempt,
   anIntent,
   apply,
+  aReceipt,
   commitOne,
   confirm,
   holdLane,
@@ -208,6 +210,146 @@ export function queryStoreContract(name: string, create: () => Promise<StoreSubj
           expect(paged).toEqual(whole);
         }
       }
+    });
+
+    it("lists the transactions that were created in a range of time, with every filter and order", async () => {
+      const begin = await subject.now();
+      const { lane } = await populate();
+      await subject.tick();
+      const middle = await subject.now();
+      const fence = await holdLane(store, { chainId: 9, signer: lane.signer });
+      await allocate(store, fence, [anIntent(fence.lane), anIntent(fence.lane)]);
+      await subject.intake(anIntent(fence.lane));
+      await subject.tick();
+      const end = await subject.now();
+      const everything = await store.transactions({ order: "oldest", limit: 1_000 });
+      const ranges = [
+        { createdAfter: begin, createdBefore: middle },
+        { createdAfter: middle, createdBefore: end },
+        { createdAfter: begin },
+        { createdAfter: middle },
+        { createdBefore: middle },
+        { createdAfter: end, createdBefore: new Date(end.getTime() + 60_000) },
+      ];
+      const filters: Partial<ListFilter>[] = [{}, { chainId: 9 }, { signer: lane.signer }, { state: "ALLOCATED" }];
+      for (const range of ranges) {
+        for (const filter of [...filters, { state: "CREATED" as const }, { state: "CONFIRMED" as const }]) {
+          const expected = everything.filter(
+            ({ createdAt, ...record }) =>
+              (range.createdAfter === undefined || createdAt >= range.createdAfter) &&
+              (range.createdBefore === undefined || createdAt < range.createdBefore) &&
+              (filter.chainId === undefined || record.lane.chainId === filter.chainId) &&
+              (filter.signer === undefined || record.lane.signer === filter.signer) &&
+              (filter.state === undefined || record.state === filter.state),
+          );
+          const oldest = expected.map(({ txId }) => txId);
+          expect(await ids({ ...range, ...filter, limit: 1_000 })).toEqual(oldest);
+          const newest = await ids({ ...range, ...filter, order: "newest", limit: 1_000 });
+          expect(newest).toEqual([...oldest].reverse());
+          const paged: string[] = [];
+          for (;;) {
+            const after = paged.at(-1);
+            const page = await ids({ ...range, ...filter, limit: 2, ...(after === undefined ? {} : { after }) });
+            paged.push(...page);
+            if (page.length < 2) break;
+          }
+          expect(paged).toEqual(oldest);
+        }
+      }
+      expect((await ids({ createdAfter: middle, chainId: 9, limit: 1_000 })).length).toBe(3);
+    });
+
+    describe("costs", () => {
+      const at = async (filter: Partial<CostFilter>) => {
+        const { items, next } = await store.costs({ order: "oldest", limit: 100, ...filter });
+        return { items: [...items].sort((a, b) => (a.txId < b.txId ? -1 : 1)), next };
+      };
+      const paid = { gasUsed: 21_000n, effectiveGasPrice: 5n, besideGas: 7n };
+
+      it("has fees and value of final transactions whose own payload was mined, and nothing for others", async () => {
+        const fence = await holdLane(store);
+        const to = uniqueAddress();
+        const intent = (owner: string) => anIntent(fence.lane, { owner, payload: { to, value: 1_000n } });
+        const [done, reverted, open] = [intent("shop"), intent("shop"), intent("bank")];
+        await confirm(store, fence, { blockNumber: 1, ...paid }, done);
+        await mine(store, fence, { blockNumber: 2, ...paid, status: "reverted" }, reverted);
+        const completion = { state: "FAILED_FINAL", subState: "REVERTED", settled: true, txHash: null } as const;
+        await apply(store, fence, [step(reverted.txId, AT.mined, "revert", { completion })]);
+        await mine(store, fence, { blockNumber: 3, ...paid }, open);
+        await subject.intake(anIntent(fence.lane));
+        const { items, next } = await at({ signer: fence.lane.signer });
+        const common = { lane: fence.lane, receiver: to, createdAt: expect.any(Date) };
+        expect(items).toEqual([
+          { ...common, txId: done.txId, owner: "shop", state: "CONFIRMED", fees: 105_007n, value: 1_000n },
+          { ...common, txId: reverted.txId, owner: "shop", state: "FAILED_FINAL", fees: 105_007n, value: 0n },
+          { ...common, txId: open.txId, owner: "bank", state: "TRACKING", fees: 0n, value: 0n },
+        ]);
+        expect(next).toBeNull();
+      });
+
+      it("counts the highest offer if the price is unknown, and no transaction of another program", async () => {
+        const fence = await holdLane(store);
+        const unknown = anIntent(fence.lane);
+        await confirm(store, fence, { blockNumber: 1, ...paid, effectiveGasPrice: null }, unknown);
+        const lost = anIntent(fence.lane);
+        await allocate(store, fence, [lost]);
+        const [own, foreign] = [anAttempt(1), anAttempt(2, { kind: "external", foreign: true, rawTransaction: null })];
+        await apply(store, fence, [
+          step(lost.txId, AT.allocated, "sign", { attempt: own }),
+          step(lost.txId, AT.pending, "mine", { attempt: foreign, receipt: aReceipt(foreign.txHash, paid) }),
+        ]);
+        const completion = { state: "FAILED_FINAL", subState: "NONCE_CONSUMED_EXTERNALLY", settled: true } as const;
+        await apply(store, fence, [
+          step(lost.txId, AT.mined, "loseNonce", { completion: { ...completion, txHash: null } }),
+        ]);
+        const { items } = await at({ signer: fence.lane.signer });
+        const fees = items.map((cost) => [cost.txId, cost.fees, cost.value]);
+        expect(fees).toEqual([
+          [unknown.txId, 21_000n * 30_000_000_000n + 7n, 1n],
+          [lost.txId, 0n, 0n],
+        ]);
+      });
+
+      it("has the bytes of a mined replacement, and no value for a mined cancel", async () => {
+        const fence = await holdLane(store);
+        const finals = [];
+        for (const [kind, event] of [
+          ["replace", "confirmReplacement"],
+          ["cancel", "confirmCancel"],
+        ] as const) {
+          const intent = anIntent(fence.lane);
+          await allocate(store, fence, [intent]);
+          const second = anAttempt(2, { kind });
+          await apply(store, fence, [
+            step(intent.txId, AT.allocated, "sign", { attempt: anAttempt(1) }),
+            step(intent.txId, AT.pending, kind, { attempt: second }),
+            step(intent.txId, AT.pending, "mine", { receipt: aReceipt(second.txHash, paid) }),
+          ]);
+          const { state, subState } = TRANSITIONS[event].to;
+          const completion = { state, subState, settled: true, txHash: second.txHash } as NewCompletion;
+          await apply(store, fence, [step(intent.txId, AT.mined, event, { completion })]);
+          finals.push({ intent, second });
+        }
+        const { items } = await at({ signer: fence.lane.signer });
+        expect(items.map(({ replacement, fees, value }) => ({ replacement, fees, value }))).toEqual([
+          { replacement: finals[0]?.second.rawTransaction, fees: 105_007n, value: 1n },
+          { replacement: undefined, fees: 105_007n, value: 0n },
+        ]);
+      });
+
+      it("returns every transaction once over all pages", async () => {
+        const fence = await holdLane(store);
+        const intents = Array.from({ length: 5 }, () => anIntent(fence.lane));
+        await allocate(store, fence, intents);
+        const found: string[] = [];
+        let after: string | null = null;
+        do {
+          const page: CostPage = await at({ signer: fence.lane.signer, limit: 2, ...(after !== null && { after }) });
+          found.push(...page.items.map(({ txId }) => txId));
+          after = page.next;
+        } while (after !== null);
+        expect(found).toEqual(intents.map(({ txId }) => txId));
+      });
     });
 
     it("counts transactions by state and result", async () => {

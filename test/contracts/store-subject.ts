@@ -1,6 +1,8 @@
 import type { Policies } from "../../src/domain/policy/policy.ts";
 import type { Problem } from "../../src/domain/text/refusal.ts";
 import type { Intent } from "../../src/domain/transaction/transaction.ts";
+import type { AbiStore } from "../../src/ports/abi-store.ts";
+import type { FigureStore } from "../../src/ports/figure-store.ts";
 import type { KeyStore } from "../../src/ports/key-store.ts";
 import type { KillStore } from "../../src/ports/kill-store.ts";
 import type { LaneStore } from "../../src/ports/lane-store.ts";
@@ -16,6 +18,8 @@ export type Store = LeaseStore &
   LaneStore &
   QueryStore &
   SightStore &
+  FigureStore &
+  AbiStore &
   KeyStore &
   KillStore &
   NoticeStore &

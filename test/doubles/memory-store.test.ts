@@ -2,6 +2,7 @@ import { describe, expect, it } from "vitest";
 import type { LedgerTransaction } from "../../src/domain/ledger/index.ts";
 import { HistoryChanged, StoreUnavailable } from "../../src/ports/lane-store.ts";
 import { epochsContract } from "../contracts/epochs.contract.ts";
+import { figureStoreContract } from "../contracts/figure-store.contract.ts";
 import { keyStoreContract } from "../contracts/key-store.contract.ts";
 import { laneStoreContract } from "../contracts/lane-store.contract.ts";
 import { leaseStoreContract } from "../contracts/lease-store.contract.ts";
@@ -118,6 +119,7 @@ describe("injected faults of the in-memory store", () => {
 leaseStoreContract("in memory", createSubject);
 laneStoreContract("in memory", createSubject);
 queryStoreContract("in memory", createSubject);
+figureStoreContract("in memory", createSubject);
 sightStoreContract("in memory", createSubject);
 epochsContract("in memory", createSubject);
 keyStoreContract("in memory", createSubject);

@@ -1,11 +1,14 @@
 import type { Kill } from "../../src/domain/cluster/kills.ts";
 import type { Acknowledgement } from "../../src/domain/cluster/notices.ts";
+import type { StoredStep } from "../../src/domain/figures/figures.ts";
 import type { Limits } from "../../src/domain/keys/principal.ts";
 import { type Address, type Fence, type Hash, type Hex, type Lane, laneKey } from "../../src/domain/lane.ts";
 import { actionKeyOf, isSpent, reservationAt } from "../../src/domain/ledger/index.ts";
 import { KnownPolicy, type PolicyInForce } from "../../src/domain/policy/in-force.ts";
 import type { Intent } from "../../src/domain/transaction/transaction.ts";
+import type { AbiStore, NamedAbi } from "../../src/ports/abi-store.ts";
 import type { Clock } from "../../src/ports/clock.ts";
+import type { FigureFilter, FigureStore } from "../../src/ports/figure-store.ts";
 import type { KeyRecord, KeyStore } from "../../src/ports/key-store.ts";
 import type { KillRecord, KillStore } from "../../src/ports/kill-store.ts";
 import {
@@ -119,6 +122,8 @@ export class MemoryStore
     LaneStore,
     QueryStore,
     SightStore,
+    FigureStore,
+    AbiStore,
     KeyStore,
     KillStore,
     NoticeStore,
@@ -477,6 +482,11 @@ export class MemoryStore
     return queries.listTransactions(this.state, filter);
   }
 
+  async costsOf(txIds: readonly string[]) {
+    await this.reach();
+    return queries.costsOfTransactions(this.state, txIds);
+  }
+
   async costs(filter: CostFilter) {
     await this.reach();
     return queries.costsOf(this.state, filter);
@@ -536,6 +546,27 @@ export class MemoryStore
   async totals(limits: Limits) {
     await this.reach();
     return sights.totals(this.state, limits, this.now());
+  }
+
+  async abis() {
+    await this.reach();
+    return this.state.abis;
+  }
+
+  async putAbis(items: readonly NamedAbi[], changedBy: string) {
+    await this.reach();
+    this.state.abis = { items: structuredClone(items), changedAt: this.now(), changedBy };
+    return this.state.abis;
+  }
+
+  async figures(stepSeconds: StoredStep, filter: FigureFilter) {
+    await this.reach();
+    return sights.figures(this.state, stepSeconds, filter);
+  }
+
+  async spenders(filter: FigureFilter, limit: number) {
+    await this.reach();
+    return sights.spenders(this.state, filter, limit);
   }
 
   async pulse() {

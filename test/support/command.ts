@@ -2,6 +2,7 @@ import { randomUUID } from "node:crypto";
 import { type CliActions, runCli } from "../../src/adapters/cli/run-cli.ts";
 import type { CliIo, Screen } from "../../src/adapters/cli/terminal.ts";
 import { systemClock } from "../../src/adapters/system/clock.ts";
+import { openExport } from "../../src/main/remote/export-file.ts";
 
 const refuse = async () => {
   throw new Error("this command should not have run");
@@ -66,6 +67,7 @@ export async function runCommand(argv: readonly string[], world: CommandWorld = 
       if (text === undefined) throw new Error(`${path}: there is no such file`);
       return text;
     },
+    openExport,
   };
   const code = await runCli(argv, { ...NONE, ...actions }, io);
   return { code, stdout, stderr };

@@ -1,11 +1,18 @@
-/** `fencepost completions`: prints the feed of completions, one page or endlessly. */
-import type { Command } from "commander";
-import type { Completion, CompletionsPage, CompletionsQuery, FencepostClient } from "../../client/index.ts";
+/** `fencepost completions` and `fencepost export`: the feed of completions, printed or written to a file. */
+import { type Command, Option } from "commander";
+import {
+  type Completion,
+  type CompletionsPage,
+  type CompletionsQuery,
+  FencepostApiError,
+  type FencepostClient,
+} from "../../client/index.ts";
 import { given, print } from "./answer.ts";
+import { misused } from "./failure.ts";
 import { count, onNode, type RemoteOptions, type RemotePorts } from "./remote.ts";
 import { changeLine, colourOf, short, statusOf } from "./show-transaction.ts";
-import { listing } from "./table.ts";
-import { type CliIo, type Paint, painterFor } from "./terminal.ts";
+import { csvOf, listing } from "./table.ts";
+import { type CliIo, type ExportFile, type Paint, painterFor } from "./terminal.ts";
 
 type FeedOptions = RemoteOptions & Omit<CompletionsQuery, "wait"> & { readonly follow?: true };
 
@@ -67,3 +74,89 @@ async function follow(client: FencepostClient, options: FeedOptions, io: CliIo) 
     ({ epoch, next: after } = page);
   }
 }
+
+interface ExportOptions extends RemoteOptions {
+  readonly format: "jsonl" | "csv";
+  readonly to?: string;
+  readonly after?: number;
+  readonly epoch?: number;
+}
+
+/** Number of completions in one request. */
+const PAGE = 1_000;
+
+export function addExport(program: Command, ports: RemotePorts): void {
+  const command = program
+    .command("export")
+    .description("write every completion with what it cost, in feed order; run it again to continue");
+  onNode<ExportOptions>(command, ports, (client, options) => exportFeed(client, options, ports.io))
+    .addOption(new Option("--format <format>", "of a row").choices(["jsonl", "csv"] as const).default("jsonl"))
+    .option("--to <file>", "append to this file, and keep the position in <file>.position; by default standard output")
+    .option("--after <seq>", "start after this completion, instead of at the position or at the beginning", count)
+    .option("--epoch <number>", "refuse a feed of another epoch than this", count);
+}
+
+async function exportFeed(client: FencepostClient, options: ExportOptions, io: CliIo) {
+  const file = options.to === undefined ? null : await io.openExport(options.to);
+  const saved = file === null ? null : positionOf(file, options.to ?? "");
+  let after = options.after ?? saved?.after;
+  let epoch = options.epoch ?? saved?.epoch;
+  let bytes = saved?.bytes ?? 0;
+  for (;;) {
+    const page = await pageAfter(client, { after, epoch }, io);
+    if (page.items.length > 0) {
+      const text = rowsOf(options.format, page.items, bytes === 0);
+      bytes += Buffer.byteLength(text);
+      if (file === null) io.stdout(text);
+      else await file.append(text, bytes - Buffer.byteLength(text));
+    }
+    // Rows first, then the position: after a crash in between, the rows are cut off and written again.
+    await file?.mark(`${JSON.stringify({ after: page.next, epoch: page.epoch, bytes })}\n`);
+    ({ next: after, epoch } = page);
+    if (page.items.length === 0 || io.readerLeft()) break;
+  }
+  io.stderr(`next: --after ${after} --epoch ${epoch}\n`);
+}
+
+/** Without a position, the export begins with the oldest completion that retention has kept. */
+async function pageAfter(
+  client: FencepostClient,
+  { after, epoch }: { readonly after: number | undefined; readonly epoch: number | undefined },
+  io: CliIo,
+) {
+  const query = { limit: PAGE, include: "cost", ...given({ epoch }) } as const;
+  try {
+    return await client.completionsPage({ ...query, ...given({ after }) });
+  } catch (error) {
+    const isOver = error instanceof FencepostApiError && error.code === "FEED_TRUNCATED" && after === undefined;
+    const first = isOver ? error.resumeAfter : undefined;
+    if (first === undefined) throw error;
+    io.stderr(`completions up to ${first} are no longer kept: begins after them\n`);
+    return client.completionsPage({ ...query, after: first });
+  }
+}
+
+function positionOf({ position }: ExportFile, path: string) {
+  if (position === null) return null;
+  try {
+    const { after, epoch, bytes } = JSON.parse(position);
+    if ([after, epoch, bytes].every((each) => Number.isSafeInteger(each) && each >= 0)) return { after, epoch, bytes };
+  } catch {
+    // Not JSON: refused below.
+  }
+  throw misused(`${path}.position is not a position that fencepost export wrote`);
+}
+
+const EXPORT_COLUMNS = [
+  ...["seq", "epoch", "at", "state", "subState", "settled", "chainId", "signer", "nonce", "txId", "requestId"],
+  ...["txHash", "createdAt", "owner", "receiver", "fees", "value"],
+] as const;
+
+function rowsOf(format: ExportOptions["format"], items: readonly Completion[], isFirst: boolean) {
+  const rows = items.map(({ cost, ...completion }) => ({ ...completion, ...(cost ?? NO_COST) }));
+  if (format === "jsonl") return rows.map((row) => `${JSON.stringify(row)}\n`).join("");
+  return csvOf(EXPORT_COLUMNS, rows, isFirst);
+}
+
+/** The transaction was removed by retention before it was exported. */
+const NO_COST = { createdAt: null, owner: null, receiver: null, fees: null, value: null };

@@ -135,4 +135,12 @@ export function duration(text: string): number {
   return Number(number) * UNITS_MS[unit as keyof typeof UNITS_MS];
 }
 
+/** Parses a day, which begins at midnight UTC, or an instant with its offset. */
+export function instant(text: string): string {
+  const whole = /^\d{4}-\d{2}-\d{2}$/.test(text) ? `${text}T00:00:00Z` : text;
+  const isInstant = /^\d{4}-\d{2}-\d{2}T.*(Z|[+-]\d{2}:\d{2})$/.test(whole) && !Number.isNaN(Date.parse(whole));
+  if (!isInstant) throw new InvalidArgumentError("The value must be a day such as 2026-01-31 or 2026-01-31T12:00:00Z.");
+  return whole;
+}
+
 export const CHAIN_ID = new Option("--chain-id <number>", "where several chains are configured").argParser(count);

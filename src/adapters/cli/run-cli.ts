@@ -1,7 +1,8 @@
 import { Command, CommanderError, Option } from "commander";
 import { answerWith, type CommandOptions } from "./answer.ts";
 import { addClusterCommands, addKillSwitch } from "./cluster.ts";
-import { addCompletions } from "./completions.ts";
+import { addCompletions, addExport } from "./completions.ts";
+import { addCosts, addFigures } from "./costs.ts";
 import { addDiagnostics, type DiagnosticActions } from "./diagnose.ts";
 import { CommandFailed, describeFailure, describeWhole, EXIT_CODES } from "./failure.ts";
 import { addKeys, type KeyActions } from "./keys.ts";
@@ -19,6 +20,7 @@ import { addSigners } from "./signers.ts";
 import type { CliIo } from "./terminal.ts";
 import { addTransactions } from "./transactions.ts";
 import { addWatch } from "./watch.ts";
+import { addAbis, addWhoami } from "./whoami.ts";
 
 export interface ServeOptions extends CommandOptions {
   readonly port?: string;
@@ -93,21 +95,26 @@ function addInGroups(program: Command, actions: CliActions, io: CliIo) {
   addDiagnostics(program, ports);
   addKeys(program, ports);
   addProfiles(program, ports);
+  addWhoami(program, ports);
   addCompletion(program, io);
   program.commandsGroup("Send and follow:");
   addSend(program, ports);
   addTransactions(program, ports);
   addWatch(program, ports);
   addCompletions(program, ports);
+  addExport(program, ports);
   addNonces(program, ports);
   program.commandsGroup("Act on a transaction:");
   addOperating(program, ports);
   program.commandsGroup("See everything at once:");
   addSight(program, ports);
   addNotices(program, ports);
+  addCosts(program, ports);
+  addFigures(program, ports);
   program.commandsGroup("Signers, policies and nodes:");
   addSigners(program, ports);
   addPolicy(program, ports);
+  addAbis(program, ports);
   addClusterCommands(program, ports);
   addKillSwitch(program, ports);
   addProbes(program, ports);

@@ -102,7 +102,7 @@ function minedIn(receipt: Transaction["receipt"]) {
 }
 
 function factsOf(transaction: Transaction) {
-  const { nonce, payload, receipt, submitAttempts, lastSubmittedAt } = transaction;
+  const { nonce, payload, receipt, submitAttempts, lastSubmittedAt, decoded } = transaction;
   const times = submitAttempts === 1 ? "once" : `${submitAttempts} times`;
   return {
     transaction: transaction.txId,
@@ -114,6 +114,7 @@ function factsOf(transaction: Transaction) {
     "made by": transaction.owner,
     to: payload.to ?? "(a new contract)",
     value: inEther(payload.value),
+    call: decoded && callInWords(decoded),
     data: payload.data === "0x" ? null : `${payload.data.slice(0, 10)}, ${payload.data.length / 2 - 1} bytes`,
     hash: transaction.txHash,
     mined: minedIn(receipt),
@@ -186,4 +187,9 @@ const COMMANDS: Readonly<Record<string, string>> = { resume: "unhold", resumeLan
 
 function idOf({ txId }: { readonly txId?: string }) {
   return txId === undefined ? "" : `: fencepost explain ${txId}`;
+}
+
+function callInWords({ contract, name, args }: NonNullable<Transaction["decoded"]>) {
+  const listed = args.map((each) => `${each.name} ${each.value}`).join(", ");
+  return `${contract === null ? "" : `${contract}.`}${name}(${listed})`;
 }

@@ -60,7 +60,7 @@ export function addSigners(program: Command, ports: RemotePorts): void {
 const lanesTable = tableOf<SignerLane>(
   "there is no signer",
   {
-    signer: "signer",
+    signer: ({ name, signer }) => (name === null ? signer : `${name} ${signer}`),
     chain: "chainId",
     next: "cursor",
     pending: "pending",
@@ -92,6 +92,7 @@ function factsOf(lane: SignerLane) {
   const { headOfLine: head, chainCounts: counts, oldestPendingAgeSeconds: age, lease, owner, balance } = lane;
   return {
     signer: lane.signer,
+    name: lane.name,
     chain: lane.chainId,
     state: troubleOf(lane),
     "next nonce": lane.cursor ?? "(unused)",

@@ -72,3 +72,15 @@ export function figures(facts: Readonly<Record<string, string | number>>): strin
 export function inert(text: string): string {
   return text.replace(/\p{Cc}+/gu, " ");
 }
+
+/** CSV as in RFC 4180, with lines that end in LF. */
+export function csvOf(columns: readonly string[], rows: readonly object[], withHead = true) {
+  const line = (cells: readonly unknown[]) => `${cells.map(csvCell).join(",")}\n`;
+  const lines = rows.map((row) => line(columns.map((name) => (row as Record<string, unknown>)[name])));
+  return `${withHead ? line(columns) : ""}${lines.join("")}`;
+}
+
+function csvCell(value: unknown) {
+  const text = value === null || value === undefined ? "" : String(value);
+  return /[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
+}

@@ -24,6 +24,18 @@ export interface CliIo extends Output {
   newId(): string;
   /** Reads a file's text; the path `-` means standard input. */
   read(path: string): Promise<string>;
+  /** Opens a file that rows are appended to, with its position from the last time. */
+  openExport(path: string): Promise<ExportFile>;
+}
+
+/** A file of exported rows, and beside it the position up to which they are complete. */
+export interface ExportFile {
+  /** Text that `mark` wrote last; null if there is none. */
+  readonly position: string | null;
+  /** Writes rows at this byte of the file, and cuts off what was behind it. */
+  append(rows: string, atByte: number): Promise<void>;
+  /** Replaces the position, in one step. */
+  mark(position: string): Promise<void>;
 }
 
 const COLOURS = { red: 31, green: 32, yellow: 33, cyan: 36, grey: 90, bold: 1 } as const;

@@ -9,7 +9,7 @@ import type {
 } from "../../client/index.ts";
 import { given, print } from "./answer.ts";
 import { CommandFailed, EXIT_CODES, misused } from "./failure.ts";
-import { askNode, CHAIN_ID, count, onNode, type RemoteOptions, type RemotePorts } from "./remote.ts";
+import { askNode, CHAIN_ID, count, instant, onNode, type RemoteOptions, type RemotePorts } from "./remote.ts";
 import { explanationInWords, transactionsTable, wholeTransaction } from "./show-transaction.ts";
 import { judgeOutcome, untilFinal, WAITING, type WaitingOptions } from "./until-final.ts";
 
@@ -87,6 +87,8 @@ function addList(command: Command, ports: RemotePorts) {
     .option("--signer <address>", "only of this signer")
     .option("--request-id <id>", "only with this id of yours")
     .option("--tx-hash <hash>", "only with an attempt of this hash")
+    .option("--created-after <time>", "only those created at this day (UTC) or instant, or later", instant)
+    .option("--created-before <time>", "only those created before this day (UTC) or instant", instant)
     .addOption(new Option("--order <order>", "by age").choices(["newest", "oldest"]))
     .option("--limit <number>", "page size, up to 1000; 50 by default", count)
     .option("--after <cursor>", "the page after this cursor")

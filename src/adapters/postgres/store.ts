@@ -15,6 +15,7 @@ import { KnownHistory } from "./session/known-history.ts";
 import { hasTransactionTimeout, limitsFor } from "./session/limits.ts";
 import { inspectServer, type ServerRow } from "./statements/session.ts";
 import { findRequeued } from "./statements/transaction.ts";
+import { abisIn } from "./stores/abis.ts";
 import { keysIn } from "./stores/api-keys.ts";
 import { noticesIn } from "./stores/kept-notices.ts";
 import { killsIn } from "./stores/kills.ts";
@@ -167,6 +168,7 @@ function storeOf({ reading, writing, leasing, renewing, newestMigration }: Parts
     ...keysIn(leasing),
     ...queries,
     ...sightsFrom(reading, leasing),
+    ...abisIn(reading, leasing),
     ...killsIn(leasing),
     ...noticesIn(reading, leasing),
     ...leftRequestsIn(reading, leasing),

@@ -17,6 +17,7 @@ import type { Dequeue } from "../cluster/owner-actions.ts";
 import { CREATE_ACTION } from "../cluster/pending-creates.ts";
 import { DatabaseClock } from "../database-clock.ts";
 import type { Intake } from "../detours/intake.ts";
+import { FigureBook } from "../lane/figure-book.ts";
 import { Lanes } from "../lane/lanes.ts";
 import { Lease } from "../lane/lease.ts";
 import { limitsOf } from "../lane/limits.ts";
@@ -52,14 +53,19 @@ export type NodeCore = ReturnType<typeof coreOf>;
 
 export function coreOf(given: NodePorts, settings: NodeSettings, events: CoreEvents) {
   const nodeWatch = new NodeWatch(given);
-  const ports = { ...given, telemetry: nodeWatch.telemetry, clock: new DatabaseClock(given.clock) };
+  const databaseClock = new DatabaseClock(given.clock);
+  const book = bookOf(databaseClock, () => ({ lanes, chains }));
+  const ports = { ...given, telemetry: book.watching(nodeWatch.telemetry), clock: databaseClock };
   const { store, clock, wakeUps } = ports;
   followPolicies(ports);
   const chains = contextsOf(ports);
   const settlingIn = new SettlingIn(clock, settings.lease);
   const feed = new Feed({ store, clock });
   const writer = new Committer({ ...ports, callersWait: events.callersWait }, settings.writer, {
-    onCommitted: (changes) => lanes.fold(changes),
+    onCommitted: (changes) => {
+      book.record(changes);
+      lanes.fold(changes);
+    },
     onFenced: (fence, write) => lanes.lose(fence, write),
     onHistoryChanged: (error) => lease.historyChanged(error),
     onGivenUp: (fence, write) => lanes.giveUp(fence, write),
@@ -111,8 +117,22 @@ export function coreOf(given: NodePorts, settings: NodeSettings, events: CoreEve
     intakeDue: () => events.onIntake(),
     lanesOf: (chainId: number) => lanes.onChain(chainId),
   };
-  const state = { settings, chains, feed, settlingIn, nodeWatch };
+  const state = { settings, chains, feed, settlingIn, nodeWatch, book };
   return { ...state, ports, writer, cluster, lease, lanes, work, intakeWritten };
+}
+
+interface Counted {
+  readonly lanes: Pick<Lanes, "onChain">;
+  readonly chains: ReadonlyMap<number, ChainContext>;
+}
+
+/** Statistics of this node's lanes. `parts`: called only once the node has lanes. */
+function bookOf(clock: DatabaseClock, parts: () => Counted) {
+  return new FigureBook({
+    clock,
+    laneOn: (chainId) => parts().lanes.onChain(chainId)[0] ?? null,
+    baseFeeOn: (chainId) => parts().chains.get(chainId)?.follower.baseFee ?? null,
+  });
 }
 
 /**

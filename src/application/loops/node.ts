@@ -149,10 +149,12 @@ export class FencepostNode {
    */
   async close(): Promise<void> {
     this.drain();
-    const { ports, settings, cluster, lanes, writer, lease } = this.core;
+    const { ports, settings, cluster, lanes, writer, lease, book } = this.core;
     const { clock } = ports;
     const deadlineMs = clock.monotonicMs() + settings.drainTimeoutMs;
     await bounded(clock, cluster.drain(), deadlineMs);
+    // Queue the last figures while this node owns lanes; `writer.idle` waits for them.
+    void book.write();
     if (cluster.peers > 0) await this.leaveToOthers(deadlineMs);
     else while (this.reception.underWay > 0 && clock.monotonicMs() < deadlineMs) await clock.sleep(10);
     lanes.close(DRAINING);
@@ -253,11 +255,12 @@ export class FencepostNode {
   }
 
   private beatSlowly() {
-    const { chains, lanes, lease, nodeWatch } = this.core;
+    const { chains, lanes, lease, nodeWatch, book } = this.core;
     this.balancing.kick();
     if (lease.mayAct()) this.watch.look(lanes.all());
     if (lease.mayAct()) this.reports.look();
     nodeWatch.look(chains, lanes, backlogOf(this.loops));
+    book.look();
   }
 
   private async takeIntake() {

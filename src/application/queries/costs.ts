@@ -76,6 +76,16 @@ export function rangeOf({ clock }: Pick<CallPorts, "clock">, query: Pick<CostsQu
   return { from, to };
 }
 
+/** Adds to each completion what its transaction has cost. */
+export async function withCosts<Item extends { readonly txId: string }>(
+  ports: Pick<CallPorts, "codec" | "store">,
+  items: readonly Item[],
+): Promise<readonly (Item & { readonly cost: TransactionCost | null })[]> {
+  const rows = await ports.store.costsOf(items.map(({ txId }) => txId));
+  const costs = new Map((await Promise.all(rows.map((row) => asMined(ports, row)))).map((row) => [row.txId, row]));
+  return items.map((item) => ({ ...item, cost: costs.get(item.txId) ?? null }));
+}
+
 /** Reads receiver and value of an operator's replacement from its signed bytes. */
 async function asMined({ codec }: Pick<CallPorts, "codec">, cost: TransactionCost): Promise<TransactionCost> {
   if (cost.replacement === undefined) return cost;

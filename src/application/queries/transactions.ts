@@ -15,10 +15,13 @@ import type { CallPorts } from "../chain/work-ports.ts";
 import { resubmitEveryMs } from "../lane/tracked.ts";
 import { given, parseHash, UUID } from "../requests/fields.ts";
 import { parseChainId, parseInstant, parseRequestId, parseSigner } from "../requests/normalise.ts";
+import type { AbiBook } from "./abis.ts";
 
 export interface TransactionQueryPorts extends Pick<CallPorts, "codec" | "store" | "chains" | "retention"> {
   /** Reads logs and revert reasons from the chain; if absent, the chain is not called. */
   readonly look?: ReturnType<typeof chainLooks>;
+  /** Puts calls, logs and errors into words; if absent, they have none. */
+  readonly abiBook?: Pick<AbiBook, "calls" | "look">;
 }
 
 const DEFAULT_PAGE = 50;
@@ -87,7 +90,8 @@ export async function transactions(
   const page = records.slice(0, limit);
   const last = page.at(-1);
   const next = records.length > limit && last !== undefined ? sealCursor(last.txId) : null;
-  return { items: page.map((record) => view(ports, record)), next };
+  const inWords = await ports.abiBook?.calls();
+  return { items: page.map((record) => view(ports, record, inWords)), next };
 }
 
 /** Range of creation times; an empty range is a mistake of the caller. */
@@ -115,13 +119,26 @@ async function detailed(
     receipt === null ? [] : ports.store.confirmations(lane.chainId, receipt.blockNumber, MOST_CONFIRMATIONS);
   const history = include.includes("history") ? { history: await ports.store.history(txId) } : {};
   const confirmations = include.includes("confirmations") ? { confirmations: await above() } : {};
-  const onChain = ports.look && include.includes("logs") ? { onChain: await ports.look(record) } : {};
-  return { ...view(ports, record), ...history, ...confirmations, ...onChain };
+  const onChain = ports.look && include.includes("logs") ? { onChain: await lookAt(ports, record, ports.look) } : {};
+  return { ...view(ports, record, await ports.abiBook?.calls()), ...history, ...confirmations, ...onChain };
 }
 
-function view(ports: TransactionQueryPorts, record: TransactionRecord): TransactionView {
+async function lookAt(
+  { abiBook }: TransactionQueryPorts,
+  record: TransactionRecord,
+  look: NonNullable<TransactionQueryPorts["look"]>,
+) {
+  const shown = await look(record);
+  return abiBook === undefined ? shown : abiBook.look(shown, record);
+}
+
+type InWords = Awaited<ReturnType<AbiBook["calls"]>>;
+
+function view(ports: TransactionQueryPorts, record: TransactionRecord, inWords?: InWords): TransactionView {
   const txHash = record.receipt?.txHash ?? record.attempts.at(-1)?.txHash ?? null;
-  return { ...record, txHash, nextResubmitAt: nextResubmitAt(ports, record), ...costOf(ports, record) };
+  const decoded = inWords?.(record);
+  const words = decoded === undefined ? {} : { decoded };
+  return { ...record, txHash, nextResubmitAt: nextResubmitAt(ports, record), ...words, ...costOf(ports, record) };
 }
 
 /**

@@ -64,9 +64,11 @@ export function entryOf(
   };
 }
 
+const MOVES: ReadonlySet<LaneWrite["kind"]> = new Set(["transition", "unwatch", "confirmations", "figures"]);
+
 function sortOf({ kind }: LaneWrite): Sort {
   if (kind === "allocate") return "create";
-  return kind === "transition" || kind === "unwatch" || kind === "confirmations" ? "move" : "strict";
+  return MOVES.has(kind) ? "move" : "strict";
 }
 
 /** A committed database transaction whose results were not yet delivered to lanes and callers. */
@@ -94,6 +96,8 @@ function weightOf(write: LaneWrite) {
       return write.items.length;
     case "settleIntake":
       return write.results.length;
+    case "figures":
+      return write.rows.length;
     case "unwatch":
       return ENDED_AT_ONCE;
     default:

@@ -1,11 +1,12 @@
+import { abis } from "./abis.ts";
 import { cluster, killSwitch, operations } from "./cluster.ts";
-import { figures } from "./figures.ts";
 import { jsonRpcCalls } from "./json-rpc.ts";
 import { keys } from "./keys.ts";
 import { laneActions, signers } from "./lanes.ts";
 import { nonces } from "./nonces.ts";
 import { policies } from "./policies.ts";
 import { sight } from "./sight.ts";
+import { statistics } from "./statistics.ts";
 import { completions, transactionActions, transactions } from "./transactions.ts";
 
 /** Every call of the API, in the order of the reference documentation. */
@@ -22,7 +23,8 @@ export const GROUPS = [
   ["Cluster", cluster],
   ["Cluster", killSwitch],
   ["Sight", sight],
-  ["Sight", figures],
+  ["Sight", statistics],
+  ["Sight", abis],
   ["Operations", operations],
 ] as const;
 

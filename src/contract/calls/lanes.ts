@@ -24,7 +24,7 @@ export const signers = declared({
   listSignerNames: {
     at: "get /api/v1/signer-names",
     scope: READ,
-    face: "signerNames",
+    face: "namedSigners",
     summary: "List the names of signers",
     answers: ok("As the node that answers is configured.", SignerNames),
   },

@@ -1,8 +1,16 @@
 import { type Static, Type } from "typebox";
 import { COMPLETION_STATES } from "../../domain/transaction/transitions.ts";
-import { Address, ChainId, Hash, Nonce, RequestId, Timestamp, TxId } from "./scalars.ts";
-import { count, limit, list, named, nullable, oneOf, ordinal, query, truth } from "./shapes.ts";
+import { Address, ChainId, Decimal, Hash, Nonce, Owner, RequestId, Timestamp, TxId } from "./scalars.ts";
+import { count, described, limit, list, named, nullable, oneOf, ordinal, query, truth } from "./shapes.ts";
 import { SubStateWord } from "./transaction-schema.ts";
+
+const CompletionCost = named("CompletionCost", "What the transaction has cost, as it is known now.", {
+  createdAt: Timestamp,
+  owner: nullable(Owner),
+  receiver: nullable(Address, { description: "Null for a deployment." }),
+  fees: described(Decimal, "Wei paid in fees; 0 if none of its payloads is final."),
+  value: described(Decimal, "Wei moved; 0 if nothing was mined, or it reverted."),
+});
 
 export const Completion = named("Completion", {
   seq: ordinal("Gapless within an epoch, in commit order."),
@@ -17,6 +25,9 @@ export const Completion = named("Completion", {
   settled: truth("False: the payload may still execute; do not pay again under another id.", true),
   txHash: nullable(Hash),
   at: Timestamp,
+  cost: Type.Optional(
+    nullable(CompletionCost, { description: "With `include=cost` alone; null: retention has removed the transaction." }),
+  ),
 });
 export type Completion = Static<typeof Completion>;
 
@@ -41,6 +52,7 @@ export const CompletionsQuery = query({
   after: Type.Integer({ ...position, default: 0, description: "0 is the beginning." }),
   epoch: Type.Integer(position),
   limit: limit(1_000),
+  include: oneOf(["cost"], "Adds `cost` to every item."),
   wait: Type.Number({
     minimum: 0,
     maximum: 30,

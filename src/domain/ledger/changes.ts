@@ -56,7 +56,13 @@ export type Change =
   | { readonly kind: "repaired"; readonly txId: string; readonly at: Date }
   /** The signer's key was used by a transaction that Fencepost did not send. */
   | ({ readonly kind: "usedElsewhere"; readonly at: Date } & ForeignUse)
-  | { readonly kind: "completed"; readonly completion: Completion; readonly at: Date }
+  /** `owner`: name of the API key that created the transaction; null if no key was required. */
+  | {
+      readonly kind: "completed";
+      readonly completion: Completion;
+      readonly owner: string | null;
+      readonly at: Date;
+    }
   | Charged;
 
 /** An amount counted against the limits of the signer and of the API key that the transaction belongs to. */

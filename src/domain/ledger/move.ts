@@ -65,10 +65,10 @@ function noteForeign(draft: Draft, { txId, attempt }: TransitionItem) {
   draft.noteUse({ nonce, through: nonce, txHash: attempt.txHash, txId });
 }
 
-function complete(draft: Draft, { txId, requestId }: LedgerTransaction, { completion }: TransitionItem) {
+function complete(draft: Draft, { txId, requestId, owner }: LedgerTransaction, { completion }: TransitionItem) {
   if (completion === undefined) return;
   const nonce = draft.ledger.transactions.get(txId)?.nonce ?? null;
-  draft.record({ kind: "completed", completion: { ...completion, txId, requestId, nonce }, at: draft.at });
+  draft.record({ kind: "completed", completion: { ...completion, txId, requestId, nonce }, owner, at: draft.at });
 }
 
 /**

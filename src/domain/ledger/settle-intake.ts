@@ -106,8 +106,8 @@ function ended({ intakeId, requestId }: Waiting, reason: string): EndedResult {
 function refuse(draft: Draft, intake: WaitingIntent, result: Refused["result"]) {
   const { at } = draft;
   draft.record({ kind: "refused", intake, result, at });
-  const { txId, requestId } = intake;
+  const { txId, requestId, owner } = intake;
   const subState = draft.ledger.transactions.get(txId)?.subState ?? null;
   const outcome = { state: "FAILED_FINAL", subState, settled: true, txHash: null } as const;
-  draft.record({ kind: "completed", completion: { ...outcome, txId, requestId, nonce: null }, at });
+  draft.record({ kind: "completed", completion: { ...outcome, txId, requestId, nonce: null }, owner, at });
 }

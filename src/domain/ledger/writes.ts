@@ -120,6 +120,8 @@ export interface TransitionItem {
   readonly expires?: true;
   /** Set when the transaction gets its outcome: the amount paid, if a limit counts it. */
   readonly paid?: Paid;
+  /** With `paid`, for statistics alone: when it was created, and the price per gas that its mined payload offers. */
+  readonly measured?: { readonly createdAt: Date; readonly offered: bigint };
   /** A new attempt to insert. From this commit on, receipts are searched for its hash. */
   readonly attempt?: SignedAttempt;
   /** Hash of an attempt that an RPC node signed itself. From this commit on, receipts are searched for it. */

@@ -51,6 +51,12 @@ const COMMANDS: Readonly<Record<string, readonly string[]>> = {
   getNonceRuler: ["ruler", SIGNER],
   listNotices: ["notices"],
   acknowledgeNotice: ["acknowledge", "5c1f9a70-1e6f-4a58-9d43-0c2b7f2f6a11", "--reason", "why"],
+  getHistory: ["figures", "--signer", SIGNER],
+  getCosts: ["costs", "--by", "day"],
+  getAbis: ["abis", "show"],
+  putAbis: ["abis", "apply", "abis.json"],
+  getCaller: ["whoami"],
+  listSignerNames: ["names"],
   getClusterHistory: ["history"],
   listNodes: ["nodes"],
   listLeases: ["leases"],
@@ -67,6 +73,7 @@ const COMMANDS: Readonly<Record<string, readonly string[]>> = {
 
 const files = {
   "policies.json": "{}",
+  "abis.json": '{"items":[]}',
   "many.json": JSON.stringify([
     { signer: SIGNER, payload: {} },
     { signer: SIGNER, payload: {} },

@@ -1,4 +1,5 @@
 import { epochsContract } from "../../contracts/epochs.contract.ts";
+import { figureStoreContract } from "../../contracts/figure-store.contract.ts";
 import { keyStoreContract } from "../../contracts/key-store.contract.ts";
 import { laneStoreContract } from "../../contracts/lane-store.contract.ts";
 import { leaseStoreContract } from "../../contracts/lease-store.contract.ts";
@@ -12,6 +13,7 @@ leaseStoreContract("PostgreSQL", createPostgresSubject);
 laneStoreContract("PostgreSQL", createPostgresSubject);
 queryStoreContract("PostgreSQL", createPostgresSubject);
 sightStoreContract("PostgreSQL", createPostgresSubject);
+figureStoreContract("PostgreSQL", createPostgresSubject);
 epochsContract("PostgreSQL", createPostgresSubject);
 
 keyStoreContract("PostgreSQL", createPostgresSubject);

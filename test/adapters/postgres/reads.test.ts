@@ -111,6 +111,84 @@ describe("queries on large tables", () => {
   });
 });
 
+describe("a list of a range of time", () => {
+  const ROWS = 60_000;
+  let subject: PostgresSubject;
+  let last: Date;
+
+  beforeAll(async () => {
+    subject = await createPostgresSubject();
+    const { client } = subject;
+    // One transaction a second, with the time in its id, on two lanes.
+    await client.query(
+      `INSERT INTO fencepost.lane (chain_id, signer, next_nonce)
+       SELECT ${BUSY_CHAIN}, '0x' || lpad(to_hex(n), 40, '0'), ${ROWS} FROM generate_series(0, 1) AS n`,
+    );
+    await client.query(
+      `INSERT INTO fencepost.transaction (
+         tx_id, chain_id, signer, nonce, state, live, outcome, history_count, last_event, attempt_count, created_at, updated_at
+       )
+       SELECT (lpad(to_hex((extract(epoch FROM at) * 1000)::bigint), 12, '0') || '7000800000000000' || lpad(to_hex(n % 256), 4, '0'))::uuid,
+         ${BUSY_CHAIN}, '0x' || lpad(to_hex(n % 2), 40, '0'), n, 'CONFIRMED', false, 'CONFIRMED', 1, 'confirm', 1, at, at
+       FROM generate_series(1, ${ROWS}) AS n, LATERAL (
+         SELECT date_trunc('second', now()) - interval '1 second' * (${ROWS} - n) AS at
+       ) AS made`,
+    );
+    await client.query("VACUUM (ANALYZE) fencepost.transaction");
+    const { rows } = await client.query<{ last: Date }>("SELECT max(created_at) AS last FROM fencepost.transaction");
+    last = (rows[0] as { readonly last: Date }).last;
+  }, 60_000);
+  afterAll(() => subject.close());
+
+  const scopes: readonly Partial<ListFilter>[] = [
+    {},
+    { chainId: BUSY_CHAIN },
+    { signer: signerAt(1) },
+    { signer: signerAt(1), state: "CONFIRMED" },
+  ];
+
+  // protects [Reads] src/adapters/postgres/stores/pages.ts
+  it("reads neither the rows before the range nor those after it", async () => {
+    const hour = { from: last.getTime() - 8 * 3_600_000, to: last.getTime() - 7 * 3_600_000 };
+    const range = { createdAfter: new Date(hour.from), createdBefore: new Date(hour.to) };
+    const costs: [string, number][] = [];
+    for (const scope of scopes) {
+      for (const order of orders) {
+        const filter = { ...scope, ...range, order, limit: 51 };
+        let found: readonly string[] = [];
+        const buffers = await countBuffers(subject.client, async (connections) => {
+          found = await pageOf(connections, filter);
+        });
+        costs.push([JSON.stringify(filter), buffers]);
+        const seconds = scope.signer === undefined ? 1 : 2;
+        const times = found.map((id) => Number.parseInt(id.replace("-", "").slice(0, 12), 16));
+        expect(times).toHaveLength(51);
+        const first = order === "oldest" ? hour.from : hour.to - 1_000;
+        expect(Math.abs((times[0] ?? 0) - first)).toBeLessThanOrEqual(1_000 * seconds);
+        expect(Math.abs((times[50] ?? 0) - (times[0] ?? 0))).toBe(50_000 * seconds);
+      }
+    }
+    // The five minutes beside the range are compared row by row: some 300 rows, with a few buffers each.
+    expect(costs.filter(([, buffers]) => buffers > 6_000)).toEqual([]);
+  });
+
+  it("finds nothing, soon, in a range without rows", async () => {
+    for (const order of orders) {
+      for (const range of [
+        { createdAfter: new Date(last.getTime() + 600_000) },
+        { createdBefore: new Date(last.getTime() - ROWS * 1_000 - 600_000) },
+      ]) {
+        let found: readonly string[] = ["not read"];
+        const buffers = await countBuffers(subject.client, async (connections) => {
+          found = await pageOf(connections, { ...range, order, limit: 51 });
+        });
+        expect(found).toEqual([]);
+        expect(buffers).toBeLessThan(MOST_BUFFERS);
+      }
+    }
+  });
+});
+
 describe("reading one page from many lanes", () => {
   let subject: PostgresSubject;
 

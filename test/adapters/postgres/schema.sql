@@ -1,5 +1,14 @@
 -- Made from a migrated database. Do not edit: change a migration, then update the snapshot.
 
+CREATE TABLE fencepost.abi_document (
+  only_row boolean NOT NULL DEFAULT true,
+  items jsonb NOT NULL,
+  changed_at timestamp with time zone NOT NULL,
+  changed_by text NOT NULL,
+  CONSTRAINT abi_document_pkey PRIMARY KEY (only_row),
+  CONSTRAINT abi_document_only_row CHECK (only_row)
+);
+
 CREATE TABLE fencepost.api_key (
   name text COLLATE "C" NOT NULL,
   scopes text[] NOT NULL,
@@ -174,6 +183,22 @@ CREATE TABLE fencepost.feed (
   CONSTRAINT feed_only_row CHECK (only_row),
   CONSTRAINT feed_order CHECK (((epoch >= 1) AND (epoch_starts_after >= 0) AND ((truncated_through >= 0) AND (truncated_through <= last_seq)) AND (epoch_starts_after <= last_seq)))
 ) WITH (fillfactor=10, autovacuum_vacuum_scale_factor=0, autovacuum_vacuum_threshold=1000);
+
+CREATE TABLE fencepost.figures (
+  signer text COLLATE "C" NOT NULL,
+  step_seconds integer NOT NULL,
+  at timestamp with time zone NOT NULL,
+  chain_id bigint NOT NULL,
+  instance_id uuid NOT NULL,
+  created integer NOT NULL,
+  completed integer NOT NULL,
+  failed integer NOT NULL,
+  fees numeric NOT NULL,
+  detail jsonb NOT NULL,
+  CONSTRAINT figures_pkey PRIMARY KEY (signer, step_seconds, at, chain_id, instance_id)
+) WITH (fillfactor=70, autovacuum_vacuum_scale_factor=0.05);
+
+CREATE INDEX figures_by_time ON fencepost.figures USING btree (step_seconds, at);
 
 CREATE TABLE fencepost.hole (
   chain_id bigint NOT NULL,

@@ -39,6 +39,7 @@ describe("the database schema", () => {
        ) ORDER BY 1`,
     );
     expect(rows.map(({ name }) => name)).toEqual([
+      "abi_document",
       "api_key",
       "api_secret",
       "cluster",

@@ -68,6 +68,13 @@ function outcomeOf(work: Work, write: LaneWrite): WriteOutcome {
       return { status: "done" };
     case "confirmations":
       return confirm(work, write);
+    case "figures":
+      for (const row of write.rows) {
+        const { signer, stepSeconds, at } = row;
+        const key = [signer, stepSeconds, at.getTime(), row.chainId, write.fence.instanceId].join(" ");
+        log.set(state.figures, key, row);
+      }
+      return { status: "done" };
     default:
       return applyWrite(work, write);
   }

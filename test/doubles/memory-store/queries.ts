@@ -267,9 +267,19 @@ export function costsOf(state: DatabaseState, filter: CostFilter): CostPage {
   const records = listTransactions(state, { ...filter, limit: Number.POSITIVE_INFINITY });
   const page = records.filter(({ txId }) => state.transactions.has(txId)).slice(0, filter.limit);
   return {
-    items: page.map((record) => costOf(state.transactions.get(record.txId) as TransactionRow, record)),
+    items: costsOfTransactions(
+      state,
+      page.map(({ txId }) => txId),
+    ),
     next: page.length < filter.limit ? null : (page.at(-1)?.txId ?? null),
   };
+}
+
+export function costsOfTransactions(state: DatabaseState, txIds: readonly string[]): readonly TransactionCost[] {
+  return txIds.flatMap((txId) => {
+    const row = state.transactions.get(txId);
+    return row === undefined ? [] : [costOf(row, transactionRecord(row))];
+  });
 }
 
 function costOf(row: TransactionRow, record: TransactionRecord): TransactionCost {

@@ -1,6 +1,8 @@
+import { ALL_SIGNERS, type FigureRow, HOUR_S, type StoredStep } from "../../../src/domain/figures/figures.ts";
 import { isWithin, type Limits } from "../../../src/domain/keys/principal.ts";
-import { type Lane, laneKey } from "../../../src/domain/lane.ts";
+import { type Address, type Lane, laneKey } from "../../../src/domain/lane.ts";
 import { isSettled, type State } from "../../../src/domain/transaction/transitions.ts";
+import type { FigureFilter, Spender } from "../../../src/ports/figure-store.ts";
 import type {
   Between,
   ClusterPast,
@@ -218,4 +220,31 @@ export function past(state: DatabaseState, limit: number, now: Date): ClusterPas
       },
     ],
   };
+}
+
+/** Buckets in a range of time, of these signers or of whole chains. */
+export function figures(state: DatabaseState, stepSeconds: StoredStep, filter: FigureFilter): readonly FigureRow[] {
+  const { signers, chains, from, to } = filter;
+  return [...state.figures.values()].filter(
+    (row) =>
+      row.stepSeconds === stepSeconds &&
+      row.at >= from &&
+      row.at < to &&
+      (signers === null ? row.signer === ALL_SIGNERS : signers.includes(row.signer as Address)) &&
+      (chains === null || chains.includes(row.chainId)),
+  );
+}
+
+export function spenders(state: DatabaseState, filter: FigureFilter, limit: number): readonly Spender[] {
+  const all = [...new Set([...state.figures.values()].map(({ signer }) => signer))];
+  const signers = filter.signers ?? all.filter((signer): signer is Address => signer !== ALL_SIGNERS);
+  const sums = new Map<string, Spender>();
+  for (const row of figures(state, HOUR_S, { ...filter, signers })) {
+    if (row.completed === 0) continue;
+    const { chainId } = row;
+    const key = `${row.signer} ${chainId}`;
+    const sum = sums.get(key) ?? { signer: row.signer as Address, chainId, completed: 0, fees: 0n };
+    sums.set(key, { ...sum, completed: sum.completed + row.completed, fees: sum.fees + row.fees });
+  }
+  return [...sums.values()].sort((a, b) => Number(b.fees - a.fees) || b.completed - a.completed).slice(0, limit);
 }

@@ -1,3 +1,4 @@
+import type { FigureRow } from "../../../src/domain/figures/figures.ts";
 import { type Hash, type Hex, type Lane, type LaneKey, laneKey } from "../../../src/domain/lane.ts";
 import type {
   Approval,
@@ -13,6 +14,7 @@ import type { PolicyRecord } from "../../../src/domain/policy/in-force.ts";
 import type { Problem } from "../../../src/domain/text/refusal.ts";
 import type { Reservation } from "../../../src/domain/transaction/reservations.ts";
 import type { Intent, Payload, SignedAttempt } from "../../../src/domain/transaction/transaction.ts";
+import type { AbiDocument } from "../../../src/ports/abi-store.ts";
 import type { KillRecord } from "../../../src/ports/kill-store.ts";
 import type { InstanceRegistration } from "../../../src/ports/lease-store.ts";
 import type { CompletionRecord, HistoryRecord, LaneDecisionRecord } from "../../../src/ports/query-store.ts";
@@ -187,6 +189,9 @@ export class DatabaseState {
   leftRequests = new Map<string, LeftRequestRow>();
   confirmations = new Map<number, ReadonlyMap<number, Hash>>();
   geneses = new Map<number, Hash>();
+  abis: AbiDocument = { items: [], changedAt: null, changedBy: null };
+  /** Statistics, by bucket and by the instance that counted them. */
+  figures = new Map<string, FigureRow>();
   /** The next nonce of each lane at the beginning of the feed's epoch. */
   epochFloors = new Map<LaneKey, number>();
   /** Usage of API keys, by chain. */
@@ -234,6 +239,7 @@ export class DatabaseState {
       leftRequests: new Map(this.leftRequests),
       confirmations: new Map(this.confirmations),
       geneses: new Map(this.geneses),
+      figures: new Map(this.figures),
       epochFloors: new Map(this.epochFloors),
       keyUse: new Map(this.keyUse),
       reports: new Map(this.reports),

@@ -11,6 +11,7 @@ import type { Address, Hex } from "../../../domain/lane.ts";
 import { nearestName } from "../../../domain/text/near-names.ts";
 import { BadEncoding, type Callee, type Codec } from "../../../ports/codec.ts";
 import { type AbiParameter, parseAddress, toAbiValue } from "./abi-values.ts";
+import { readWords } from "./abi-words.ts";
 import { decodeTransaction, transactionObject } from "./decode-transaction.ts";
 import { decodeError } from "./error-texts.ts";
 
@@ -44,6 +45,7 @@ export function createCodec(): Codec {
     functions: (callee) => (typeof callee === "string" ? [bySignature(callee)] : candidates(callee, bySignature)),
     encodeDeploy,
     decodeError,
+    readWords,
     decodeTransaction,
     transactionObject,
   };

@@ -37,7 +37,8 @@ export function createdView({ txId, lane, nonce, state, requestId }: Created, ch
 }
 
 export function transactionView(view: TransactionView, checksum: Checksum): Transaction {
-  const { lane, payload, attempts, receipt, history, confirmations, onChain, awaiting, worstCost, ...rest } = view;
+  const { lane, payload, attempts, receipt, history, confirmations, onChain, decoded, ...own } = view;
+  const { awaiting, worstCost, ...rest } = own;
   const contract = receipt?.contractAddress ?? null;
   const known = plainWith(rest, {
     chainId: lane.chainId,
@@ -53,6 +54,7 @@ export function transactionView(view: TransactionView, checksum: Checksum): Tran
       }),
     validUntil: view.validUntil?.toISOString() ?? null,
     heldSince: view.heldSince?.toISOString() ?? null,
+    ...(decoded && { decoded: { ...decoded, args: decoded.args.map((arg) => ({ ...arg })) } }),
     ...(awaiting && { approval: approvalView(awaiting, worstCost) }),
   });
   if (history === undefined && confirmations === undefined && onChain === undefined) return known;

@@ -13,6 +13,7 @@ import { discloseAttempts, identifyAttempts, insertAttempts, markAttemptsSent } 
 import { deleteConfirmations, insertConfirmations } from "../statements/confirmation.ts";
 import { noteGenesis } from "../statements/database.ts";
 import { appendCompletions } from "../statements/feed.ts";
+import { writeFigures } from "../statements/figure.ts";
 import { repeatHistory, writeHistory } from "../statements/history.ts";
 import { deleteHoles, writeHoles } from "../statements/hole.ts";
 import * as waiting from "../statements/intake.ts";
@@ -91,6 +92,7 @@ export function commandsOf(plan: Plan, marker: string | null): readonly Command[
     ...some(poolChoices(plan), (rows) => insertPoolChoices(rows, marker)),
     ...unspent(plan, marker),
     ...keyUse(charges),
+    ...some(plan.figures, writeFigures),
     ...some(plan.of("completed").map(written.completionRow), appendCompletions),
   ];
 }
@@ -283,16 +285,9 @@ function intake(plan: Plan): readonly Command[] {
       ...byWhom(result.result === "decided" ? result.decision : null),
     }),
   );
-  const declined = plan.of("declined").map(
-    ([
-      {
-        intake: { intakeId },
-        problem,
-      },
-    ]) => {
-      return { intakeId, problem: JSON.stringify(problem) };
-    },
-  );
+  const declined = plan.of("declined").map(([{ intake, problem }]) => {
+    return { intakeId: intake.intakeId, problem: JSON.stringify(problem) };
+  });
   return [
     ...some(
       awaiting.filter(({ intakeId }) => intakeId === null).map(({ intent, ...until }) => intentRow(intent, until)),

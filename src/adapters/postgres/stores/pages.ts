@@ -17,7 +17,7 @@ import * as pages from "../statements/transaction-page.ts";
 
 /** Greatest difference between a transaction's id and its `created_at`: clocks that differ, and a commit that waited. */
 const SKEW_MS = 5 * 60_000;
-/** Number of rows whose time is compared at once. */
+/** Number of rows whose time is compared at once, at most; the first time, as many as the page has. */
 const COMPARED_AT_ONCE = 1_000;
 
 /** A list's filter. `nonceless`: false leaves out intents that wait for a nonce. */
@@ -41,8 +41,7 @@ async function pageOfRange(reading: Reading, filter: PageFilter): Promise<readon
   const isBeyond = (id: string, bound: string) => (order === "newest" ? id < bound : id > bound);
   const found: string[] = [];
   let after = filter.after !== undefined && isBeyond(filter.after, begin) ? filter.after : begin;
-  while (found.length < limit) {
-    const size = Math.max(limit, COMPARED_AT_ONCE);
+  for (let size = limit; found.length < limit; size = Math.max(limit, Math.min(4 * size, COMPARED_AT_ONCE))) {
     const ids = (await findPage(reading, { ...filter, after, limit: size })).slice(0, size);
     const within = ids.filter((id) => !isBeyond(id, end));
     const times = within.length === 0 ? [] : await ask(reading, pages.readCreationTimes(within));

@@ -78,10 +78,10 @@ export function queriesFrom(
     },
     async costs(filter) {
       const ids = await pageOf(reading, { ...filter, nonceless: false });
-      const rows = ids.length === 0 ? [] : await ask(reading, readCosts(ids));
-      const items = rows.map((row) => withLane(withoutNulls(row, "replacement")));
+      const items = await costsOf(reading, ids);
       return { items, next: ids.length < filter.limit ? null : (ids.at(-1) ?? null) };
     },
+    costsOf: (txIds) => costsOf(reading, txIds),
     confirmations: (chainId, aboveBlock, limit) => ask(reading, readConfirmations(chainId, aboveBlock + 1, limit)),
     async feed(after, limit) {
       const [counters, items] = await reading.read(readFeed(), readCompletions(after, limit));
@@ -94,6 +94,11 @@ export function queriesFrom(
     census: () => census(reading),
     ping: async () => void (await ask(reading, ping())),
   };
+}
+
+async function costsOf(reading: Reading, txIds: readonly string[]) {
+  const rows = txIds.length === 0 ? [] : await ask(reading, readCosts(txIds));
+  return rows.map((row) => withLane(withoutNulls(row, "replacement")));
 }
 
 async function census(reading: Reading): Promise<Census> {

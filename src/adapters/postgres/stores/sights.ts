@@ -2,14 +2,17 @@
  * Implements SightStore, the reads for operators' overviews, on PostgreSQL. It uses counters, small indexes of
  * exceptional rows, and the newest rows.
  */
+import { ALL_SIGNERS } from "../../../domain/figures/figures.ts";
 import type { TroubledLane } from "../../../domain/troubles/find.ts";
 import { revived } from "../../../domain/troubles/rows.ts";
+import type { FigureStore } from "../../../ports/figure-store.ts";
 import type { Between, NodeReport, SearchTerms, SightStore } from "../../../ports/sight-store.ts";
 import { only } from "../commit/rows.ts";
 import { laneOf, withLane } from "../rows/columns.ts";
 import { ask, type Reading } from "../session/connections.ts";
 import type { DurableRuntime } from "../session/durably.ts";
 import * as past from "../statements/cluster-past.ts";
+import { readFigures, readSpenders } from "../statements/figure.ts";
 import * as find from "../statements/find.ts";
 import { listOpenNotices } from "../statements/notice.ts";
 import * as sight from "../statements/sight.ts";
@@ -18,8 +21,13 @@ import { noticeOf } from "./kept-notices.ts";
 import { writeRows } from "./leases.ts";
 
 /** `leasing`: connections for the reports that a node writes about itself. */
-export function sightsFrom(reading: Reading, leasing: DurableRuntime): SightStore {
-  return { ...figuresFrom(reading), ...searchesIn(reading), ...reportsIn(reading, leasing) };
+export function sightsFrom(reading: Reading, leasing: DurableRuntime): SightStore & FigureStore {
+  return {
+    ...statisticsFrom(reading),
+    ...figuresFrom(reading),
+    ...searchesIn(reading),
+    ...reportsIn(reading, leasing),
+  };
 }
 
 function figuresFrom(reading: Reading): Pick<SightStore, "troubles" | "totals" | "pulse" | "oldestOpen"> {
@@ -54,6 +62,17 @@ function figuresFrom(reading: Reading): Pick<SightStore, "troubles" | "totals" |
       const [, [row]] = await reading.read(preferOrder(), sight.readPulse());
       return row ?? { createdPerMinute: 0, completedPerMinute: 0, secondsToFinality: [] };
     },
+  };
+}
+
+const isoOf = (...times: readonly Date[]) => times.map((time) => time.toISOString());
+
+function statisticsFrom(reading: Reading): FigureStore {
+  return {
+    figures: (stepSeconds, { signers, chains, from, to }) =>
+      ask(reading, readFigures(signers ?? [ALL_SIGNERS], stepSeconds, ...isoOf(from, to), chains)),
+    spenders: ({ signers, chains, from, to }, limit) =>
+      ask(reading, readSpenders(...isoOf(from, to), chains, signers, limit)),
   };
 }
 

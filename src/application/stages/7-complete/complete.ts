@@ -58,7 +58,8 @@ export function complete(
     const reasons = [expiryNote(tx, outcome), correction === undefined ? null : REASONS[correction.stored]];
     const reason = reasons.filter((each) => each !== null).join("; ");
     const paid = paidFor(mined, receipt);
-    const details = reason === "" ? { paid } : { reason, paid };
+    const measured = mined === null ? {} : { measured: { createdAt: tx.createdAt, offered: feeCap(mined.fees) } };
+    const details = reason === "" ? { paid, ...measured } : { reason, paid, ...measured };
     return plan(tx, outcome, correction === undefined ? details : { receipt: correction.receipt, ...details });
   });
   const report = () => {

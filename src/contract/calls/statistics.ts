@@ -1,8 +1,19 @@
-import { Costs, CostsQuery } from "../schemas/figures.ts";
+import { Costs, CostsQuery, History, HistoryQuery } from "../schemas/figures.ts";
 import { declared, ok, READ } from "./call.ts";
 
 /** Figures over time. A key that is limited to signers or chains gets those of its lanes. */
-export const figures = declared({
+export const statistics = declared({
+  getHistory: {
+    at: "get /api/v1/history",
+    scope: READ,
+    face: "history",
+    summary: "Figures over time",
+    description:
+      "From buckets that nodes write every few seconds: minutes for a day, then hours. Statistics: a node that crashes loses its last seconds. Exact amounts: `GET /costs`.",
+    query: HistoryQuery,
+    answers: ok("Merged over the selected lanes.", History),
+    errors: ["UNKNOWN_CHAIN"],
+  },
   getCosts: {
     at: "get /api/v1/costs",
     scope: READ,

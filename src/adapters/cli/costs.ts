@@ -1,0 +1,86 @@
+/** `fencepost costs` and `fencepost figures`: fees paid and value moved, and figures over time. */
+import { type Command, Option } from "commander";
+import type { Costs, CostsQuery, FencepostClient, History, HistoryQuery } from "../../client/index.ts";
+import { inEther } from "./amounts.ts";
+import { given, print } from "./answer.ts";
+import { askNode, CHAIN_ID, count, instant, onNode, type RemoteOptions, type RemotePorts } from "./remote.ts";
+import { csvOf, tableOf } from "./table.ts";
+import type { CliIo, Paint } from "./terminal.ts";
+
+type CostsOptions = RemoteOptions & CostsQuery & { readonly csv?: true };
+
+export function addCosts(program: Command, ports: RemotePorts): void {
+  const command = program
+    .command("costs")
+    .description(
+      "fees paid, value moved and the failed share, of the transactions that were created in a range of time",
+    );
+  onNode<CostsOptions>(command, ports, (client, options) => costs(client, options, ports.io))
+    .addOption(
+      new Option("--by <what>", "what to add up by")
+        .choices(["signer", "key", "day", "receiver"] as const)
+        .default("signer"),
+    )
+    .option("--from <time>", "start, as a day (UTC) or an instant; by default 24 hours before the end", instant)
+    .option("--to <time>", "end, not included; by default now", instant)
+    .option("--signer <address>", "of this signer alone")
+    .addOption(CHAIN_ID)
+    .option("--csv", "print CSV, with amounts in wei");
+}
+
+export function addFigures(program: Command, ports: RemotePorts): void {
+  const command = program
+    .command("figures")
+    .description("figures over time: created, completed, time to finality, fees, alerts");
+  askNode(command, ports, { ask: (client, query: HistoryQuery) => client.history(query), show: figuresTable })
+    .option("--from <time>", "start, as a day (UTC) or an instant; by default 24 hours before the end", instant)
+    .option("--to <time>", "end, not included; by default now", instant)
+    .option("--step <seconds>", "length of a bucket, from 60 on", count)
+    .option("--signer <address>", "of this signer alone")
+    .addOption(CHAIN_ID);
+}
+
+function figuresTable({ from, to, buckets, keys }: History, paint: Paint) {
+  const seconds = (ms: number | undefined) => (ms === undefined ? null : `${(ms / 1_000).toFixed(1)} s`);
+  const shown = tableOf<History["buckets"][number]>(`nothing happened from ${from} to ${to}`, {
+    at: "at",
+    created: "created",
+    completed: "completed",
+    failed: "failed",
+    p50: ({ finalityMs }) => seconds(finalityMs?.p50),
+    p95: ({ finalityMs }) => seconds(finalityMs?.p95),
+    fees: ({ fees }) => inEther(fees),
+    alerts: ({ troubles }) => troubles.map(({ code, count: times }) => `${code} ${times}`).join(", "),
+  })({ items: buckets }, paint);
+  const spend = tableOf<History["keys"][number]>("", {
+    key: "key",
+    chain: "chainId",
+    completed: "completed",
+    fees: ({ fees }) => inEther(fees),
+  });
+  return keys.length === 0 ? shown : `${shown}\n${spend({ items: keys }, paint)}`;
+}
+
+async function costs(client: FencepostClient, options: CostsOptions, io: CliIo) {
+  const { by, from, to, signer, chainId, csv } = options;
+  const answer = await client.costs(given({ by, from, to, signer, chainId }));
+  if (csv !== true) print(answer, io, { ...options, show: costsTable });
+  else io.stdout(csvOf(COST_COLUMNS, answer.items));
+}
+
+const COST_COLUMNS = [
+  ...["group", "name", "chainId", "transactions", "confirmed", "failed", "failedShare"],
+  ...["fees", "failedFees", "value"],
+] as const;
+
+const costsTable = ({ by, from, to, items }: Costs, paint: Paint) =>
+  `${tableOf<Costs["items"][number]>(`no transaction was created from ${from} to ${to}`, {
+    [by]: ({ group, name }) => (name === undefined ? group : `${name} ${group}`),
+    chain: "chainId",
+    transactions: "transactions",
+    confirmed: "confirmed",
+    failed: ({ failed, failedShare }) => `${failed} (${(failedShare * 100).toFixed(1)} %)`,
+    fees: ({ fees }) => inEther(fees),
+    "of failed": ({ failedFees }) => inEther(failedFees),
+    value: ({ value }) => inEther(value),
+  })({ items }, paint)}`;

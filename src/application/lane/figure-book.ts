@@ -1,0 +1,217 @@
+/**
+ * Counts what happens on this node's lanes, and writes it every few seconds as buckets of a minute and of an hour
+ * (domain/figures).
+ *
+ * Only commits that the database has acknowledged are counted, at the time of the acknowledgement. Nothing is written
+ * for a single transaction: all buckets of a chain that changed go into one write, which joins the writer's next group
+ * commit under the fence of one of the chain's lanes. A row belongs to the instance that counted it and always has the
+ * whole count, so that a repeated write changes nothing.
+ *
+ * A crash loses what was counted since the last write: a few seconds of statistics. No decision reads them.
+ */
+import {
+  ALL_SIGNERS,
+  bucketStart,
+  type FigureRow,
+  Figures,
+  HOUR_S,
+  MINUTE_S,
+  type Outcome,
+} from "../../domain/figures/figures.ts";
+import { type Lane, laneKey } from "../../domain/lane.ts";
+import type { Change, Moved } from "../../domain/ledger/index.ts";
+import type { Clock } from "../../ports/clock.ts";
+import type { LaneChanges } from "../../ports/lane-store.ts";
+import type { Telemetry, TelemetryEvent } from "../../ports/telemetry.ts";
+import type { OwnedLane } from "./owned-lane.ts";
+
+export interface FigurePorts {
+  readonly clock: Pick<Clock, "now" | "monotonicMs">;
+  /** One of this node's lanes on the chain, to write under its fence; null if it owns none. */
+  readonly laneOn: (chainId: number) => Pick<OwnedLane, "term" | "fence"> | null;
+  /** Base fee of the chain's newest block; null if it is not known. */
+  readonly baseFeeOn: (chainId: number) => bigint | null;
+}
+
+/** How long figures are gathered before they are written. */
+const WRITE_EVERY_MS = 10_000;
+/** Maximum number of rows in one write; the others follow in the next one. */
+const ROWS_AT_ONCE = 400;
+
+interface Counted {
+  readonly lane: Pick<FigureRow, "chainId" | "signer">;
+  /** The minute in which the figures were counted. */
+  readonly minute: Date;
+  readonly figures: Figures;
+}
+
+interface Bucket extends Pick<FigureRow, "chainId" | "signer" | "stepSeconds" | "at"> {
+  readonly figures: Figures;
+}
+
+export class FigureBook {
+  private readonly ports;
+  /** Figures by lane that are in no bucket yet. */
+  private readonly counted = new Map<string, Counted>();
+  /** Buckets of the present minute and hour, and earlier ones that are not written yet. */
+  private readonly buckets = new Map<string, Bucket>();
+  private readonly unwritten = new Set<string>();
+  private instanceId = "";
+  private lastMinute = new Date(0);
+  private dueAtMs: number | null = null;
+  private writing: Promise<void> | null = null;
+
+  constructor(ports: FigurePorts) {
+    this.ports = ports;
+  }
+
+  /** Counts the changes that one commit made to a lane. */
+  record({ lane, changes }: Pick<LaneChanges, "lane" | "changes">): void {
+    const mined = new Map<string, Moved>();
+    let figures: Figures | null = null;
+    for (const change of changes) {
+      if (change.kind === "moved" && change.item.paid !== undefined) mined.set(change.item.txId, change);
+      if (change.kind !== "allocated" && change.kind !== "completed") continue;
+      figures ??= this.of(lane);
+      if (change.kind === "allocated") figures.created++;
+      else complete(figures, change, mined.get(change.completion.txId));
+    }
+  }
+
+  /** Counts alerts of the telemetry stream, and passes every event on. */
+  watching(telemetry: Telemetry): Telemetry {
+    return {
+      emit: (event) => {
+        if (event.type === "alert") this.alerted(event);
+        telemetry.emit(event);
+      },
+    };
+  }
+
+  private alerted({ lane, chainId, code }: Extract<TelemetryEvent, { readonly type: "alert" }>) {
+    if (lane !== undefined) this.of(lane).trouble(code);
+    else if (chainId !== undefined) this.of({ chainId, signer: ALL_SIGNERS }).trouble(code);
+  }
+
+  private of(lane: Pick<FigureRow, "chainId" | "signer">): Figures {
+    const now = bucketStart(this.ports.clock.now(), MINUTE_S);
+    // A clock that was set back must not reopen a bucket that is written and forgotten.
+    if (now > this.lastMinute) this.lastMinute = now;
+    const minute = this.lastMinute;
+    const key = laneKey(lane as Lane);
+    const known = this.counted.get(key);
+    if (known !== undefined && known.minute.getTime() === minute.getTime()) return known.figures;
+    if (known !== undefined) this.file(known);
+    const figures = new Figures();
+    const baseFee = this.ports.baseFeeOn(lane.chainId);
+    if (baseFee !== null) figures.baseFee.add(baseFee);
+    this.counted.set(key, { lane, minute, figures });
+    this.dueAtMs ??= this.ports.clock.monotonicMs() + WRITE_EVERY_MS;
+    return figures;
+  }
+
+  /** Adds figures to the buckets of their lane and of their chain. */
+  private file({ lane, minute, figures }: Counted) {
+    const row = figures.stored();
+    const all: readonly FigureRow["signer"][] = [lane.signer, ALL_SIGNERS];
+    const signers = new Set(all);
+    for (const signer of signers) {
+      for (const stepSeconds of [MINUTE_S, HOUR_S] as const) {
+        const at = bucketStart(minute, stepSeconds);
+        const key = `${stepSeconds} ${at.getTime()} ${lane.chainId} ${signer}`;
+        const place = { chainId: lane.chainId, signer, stepSeconds, at };
+        const bucket: Bucket = this.buckets.get(key) ?? { ...place, figures: new Figures() };
+        bucket.figures.merge(row);
+        this.buckets.set(key, bucket);
+        this.unwritten.add(key);
+      }
+    }
+  }
+
+  /** Writes what was counted, if it is time. */
+  look(): void {
+    if (this.dueAtMs === null || this.ports.clock.monotonicMs() < this.dueAtMs) return;
+    void this.write();
+  }
+
+  /** Writes everything that was counted; resolves when it is written, or could not be. */
+  async write(): Promise<void> {
+    while (this.writing !== null) await this.writing;
+    for (const each of this.counted.values()) this.file(each);
+    this.counted.clear();
+    this.dueAtMs = null;
+    this.writing = this.writeBuckets().finally(() => {
+      this.writing = null;
+    });
+    await this.writing;
+  }
+
+  private async writeBuckets() {
+    const byChain = new Map<number, string[]>();
+    for (const key of this.unwritten) {
+      const { chainId } = this.buckets.get(key) as Bucket;
+      byChain.set(chainId, [...(byChain.get(chainId) ?? []), key].slice(0, ROWS_AT_ONCE));
+    }
+    await Promise.all([...byChain].map(([chainId, keys]) => this.writeSome(chainId, keys)));
+    this.forget();
+    if (this.unwritten.size > 0) this.dueAtMs ??= this.ports.clock.monotonicMs() + WRITE_EVERY_MS;
+  }
+
+  private async writeSome(chainId: number, keys: readonly string[]) {
+    const lane = this.ports.laneOn(chainId);
+    if (lane === null) return;
+    if (lane.fence.instanceId !== this.instanceId) this.begin(lane.fence.instanceId);
+    const rows = keys.flatMap((key) => {
+      const bucket = this.buckets.get(key);
+      if (bucket === undefined) return [];
+      const { figures, ...place } = bucket;
+      return [{ ...place, ...figures.stored() }];
+    });
+    if (rows.length === 0) return;
+    for (const key of keys) this.unwritten.delete(key);
+    const isWritten = await lane.term.write({ kind: "figures", rows }).then(
+      () => true,
+      () => false,
+    );
+    if (isWritten) return;
+    for (const key of keys) if (this.buckets.has(key)) this.unwritten.add(key);
+  }
+
+  /** Under another instance id, the counts of earlier rows would be counted twice. */
+  private begin(instanceId: string) {
+    if (this.instanceId !== "") {
+      this.buckets.clear();
+      this.unwritten.clear();
+    }
+    this.instanceId = instanceId;
+  }
+
+  /** Removes buckets that are over and written, and those that could not be written for an hour. */
+  private forget() {
+    const minute = this.lastMinute.getTime();
+    for (const [key, { at, stepSeconds }] of this.buckets) {
+      const endMs = at.getTime() + stepSeconds * 1_000;
+      const isOver = endMs <= minute && !this.unwritten.has(key);
+      if (!isOver && endMs > minute - HOUR_S * 1_000) continue;
+      this.buckets.delete(key);
+      this.unwritten.delete(key);
+    }
+  }
+}
+
+type Completed = Extract<Change, { readonly kind: "completed" }>;
+
+function complete(figures: Figures, { completion: { state }, owner }: Completed, moved: Moved | undefined) {
+  if (state === "STUCK") figures.stuck++;
+  else if (state === "REORGED") figures.reorged++;
+  else figures.complete({ isFailed: state === "FAILED_FINAL", owner, ...costOf(moved) });
+}
+
+/** Cost of a final transaction; nothing if none of its own payloads was mined. */
+function costOf(moved: Moved | undefined): Pick<Outcome, "fees" | "mined"> {
+  const { paid, measured } = moved?.item ?? {};
+  if (moved === undefined || paid === undefined || paid.ordinal === null) return { fees: 0n, mined: null };
+  if (measured === undefined) return { fees: paid.gasCost, mined: null };
+  const ageMs = Math.max(0, moved.at.getTime() - measured.createdAt.getTime());
+  return { fees: paid.gasCost, mined: { ageMs, offered: measured.offered } };
+}

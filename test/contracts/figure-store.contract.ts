@@ -1,0 +1,114 @@
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { ALL_SIGNERS, bucketStart, type FigureRow, HOUR_S, MINUTE_S } from "../../src/domain/figures/figures.ts";
+import type { Fence } from "../../src/domain/lane.ts";
+import { commitOne, holdLane } from "../support/lane-samples.ts";
+import type { Store, StoreSubject } from "./store-subject.ts";
+
+/** The contract of every FigureStore: buckets are written under a fence, replaced by their instance, and read back. */
+export function figureStoreContract(name: string, create: () => Promise<StoreSubject>): void {
+  describe(`FigureStore contract: ${name}`, () => {
+    let subject: StoreSubject;
+    let store: Store;
+    let hour: Date;
+    beforeAll(async () => {
+      subject = await create();
+      store = await subject.connect();
+      hour = bucketStart(await subject.now(), HOUR_S);
+    });
+    afterAll(async () => {
+      await store.close();
+      await subject.close();
+    });
+
+    const row = ({ lane }: Fence, of: Partial<FigureRow> = {}): FigureRow => ({
+      ...{ stepSeconds: MINUTE_S, at: hour, chainId: lane.chainId, signer: lane.signer },
+      ...{ created: 3, completed: 2, failed: 1, fees: 2n ** 90n },
+      detail: { stuck: 1, finality: { "57": 2 }, baseFee: ["30", 2, "20"], keys: [[null, 2, `${2n ** 90n}`]] },
+      ...of,
+    });
+    const write = (fence: Fence, ...rows: readonly FigureRow[]) => commitOne(store, { kind: "figures", fence, rows });
+    const later = (minutes: number) => new Date(hour.getTime() + minutes * 60_000);
+    const of = ({ lane }: Fence) => ({ from: hour, to: later(60), signers: [lane.signer], chains: null });
+
+    it("reads buckets as they were written, with amounts beyond 64 bits", async () => {
+      const fence = await holdLane(store);
+      const rows = [row(fence), row(fence, { at: later(1), detail: {} })];
+      expect(await write(fence, ...rows)).toEqual({ status: "done" });
+      const found = await store.figures(MINUTE_S, of(fence));
+      expect([...found].sort((a, b) => a.at.getTime() - b.at.getTime())).toEqual(rows);
+      expect(await store.figures(HOUR_S, of(fence))).toEqual([]);
+    });
+
+    it("replaces a bucket that the same instance wrote before", async () => {
+      const fence = await holdLane(store);
+      await write(fence, row(fence));
+      await write(fence, row(fence, { created: 9 }));
+      expect((await store.figures(MINUTE_S, of(fence))).map(({ created }) => created)).toEqual([9]);
+    });
+
+    it("keeps the buckets of two instances apart, and each when the other writes", async () => {
+      const fence = await holdLane(store);
+      await write(fence, row(fence, { created: 5 }));
+      await store.releaseLane(fence);
+      const other = await holdLane(store, fence.lane);
+      expect(other.instanceId).not.toBe(fence.instanceId);
+      await write(other, row(other, { created: 2 }));
+      const created = (await store.figures(MINUTE_S, of(fence))).map((each) => each.created);
+      expect(created.sort()).toEqual([2, 5]);
+    });
+
+    // protects [Figures] src/adapters/postgres/commit/plan.ts
+    it("refuses buckets of a writer that no longer owns its lane", async () => {
+      const fence = await holdLane(store);
+      await store.releaseLane(fence);
+      await holdLane(store, fence.lane);
+      expect(await write(fence, row(fence))).toEqual({ status: "fenced" });
+      expect(await store.figures(MINUTE_S, of(fence))).toEqual([]);
+    });
+
+    it("selects by range, chain and signer; without a signer, the sums of chains", async () => {
+      const fence = await holdLane(store, { chainId: 77, signer: (await holdLane(store)).lane.signer });
+      const total = row(fence, { signer: ALL_SIGNERS, created: 40 });
+      await write(fence, row(fence), total, row(fence, { at: later(2) }));
+      expect(await store.figures(MINUTE_S, { ...of(fence), signers: null, chains: [77] })).toEqual([total]);
+      expect(await store.figures(MINUTE_S, { ...of(fence), chains: [78] })).toEqual([]);
+      expect(await store.figures(MINUTE_S, { ...of(fence), signers: [] })).toEqual([]);
+      expect(await store.figures(MINUTE_S, { ...of(fence), from: later(1), to: later(2) })).toEqual([]);
+      expect(await store.figures(MINUTE_S, { ...of(fence), from: later(2), to: later(3) })).toHaveLength(1);
+    });
+
+    it("keeps one document of ABIs, which the last writer replaces", async () => {
+      const fresh = await create();
+      const other = await fresh.connect();
+      expect(await other.abis()).toEqual({ items: [], changedAt: null, changedBy: null });
+      const item = {
+        name: "Payouts",
+        abi: ["event Paid(address to)"],
+        addresses: [(await holdLane(store)).lane.signer],
+      };
+      const stored = await other.putAbis([item, { name: "Any", abi: [{ type: "fallback" }] }], "operator:alice");
+      expect(stored).toMatchObject({ items: [item, { name: "Any" }], changedBy: "operator:alice" });
+      await other.putAbis([item], "operator:bob");
+      expect(await other.abis()).toEqual({ items: [item], changedBy: "operator:bob", changedAt: expect.any(Date) });
+      await other.close();
+      await fresh.close();
+    });
+
+    it("names the signers that paid most, by whole hours", async () => {
+      const [dear, cheap, idle] = [await holdLane(store), await holdLane(store), await holdLane(store)];
+      const chains = [dear.lane.chainId];
+      const signers = [dear, cheap, idle].map(({ lane }) => lane.signer);
+      const hourly = { stepSeconds: HOUR_S } as const;
+      await write(dear, row(dear, { ...hourly, fees: 10n }), row(dear, { ...hourly, at: later(-60), fees: 4n }));
+      await write(cheap, row(cheap, { ...hourly, fees: 11n }), row(cheap, { fees: 10n ** 30n }));
+      await write(idle, row(idle, { ...hourly, completed: 0, fees: 0n }));
+      const filter = { from: later(-60), to: later(60), signers, chains };
+      expect(await store.spenders(filter, 20)).toEqual([
+        { ...dear.lane, completed: 4, fees: 14n },
+        { ...cheap.lane, completed: 2, fees: 11n },
+      ]);
+      expect(await store.spenders({ ...filter, from: hour }, 1)).toEqual([{ ...cheap.lane, completed: 2, fees: 11n }]);
+      expect(await store.spenders({ ...filter, chains: [78] }, 20)).toEqual([]);
+    });
+  });
+}
