@@ -19,7 +19,10 @@ export function readPackage(): Package {
   return JSON.parse(readText("package.json")) as Package;
 }
 
-/** Entry points of the package: subpath exports, the command line and the page in the browser. */
+/**
+ * Entry points of the package: subpath exports, the command line, the page in the browser, and the types that its
+ * scripts import by JSDoc.
+ */
 export function entryFiles(): readonly string[] {
   const exported = Object.values(readPackage().exports).filter((target) => typeof target === "object");
   const page = readText("src/adapters/dashboard/public/index.html");
@@ -28,5 +31,6 @@ export function entryFiles(): readonly string[] {
     ...exported.map((target) => target.default.replace(/^\.\/dist\/(.*)\.js$/, "src/$1.ts")),
     "src/main/cli.ts",
     ...scripts.map((name) => `src/adapters/dashboard/public/${name}`),
+    "src/adapters/dashboard/page-types.ts",
   ];
 }

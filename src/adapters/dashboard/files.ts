@@ -1,5 +1,6 @@
 import { readFileSync } from "node:fs";
 import { extname } from "node:path";
+import { gzipSync } from "node:zlib";
 
 const CONTENT_TYPES = new Map([
   [".html", "text/html; charset=utf-8"],
@@ -29,13 +30,17 @@ const PARTS = [
   "approval",
   "attempts",
   "calls",
+  "csv",
   "explanation",
   "filters",
   "lane-notices",
   "on-chain",
+  "paging",
   "action-dialog",
   "past-alerts",
+  "raise",
   "ruler",
+  "scopes",
   "test-transfers",
   "transaction-rows",
   "words",
@@ -58,17 +63,16 @@ export interface DashboardOptions {
 
 /**
  * Maps the served path of each dashboard file to its content. The files are small and never change while the process
- * runs, so they are read once.
+ * runs, so they are read and compressed once.
  */
 export function dashboardFiles({ isDev = false }: DashboardOptions = {}) {
-  const read = (name: string) => ({
-    contentType: CONTENT_TYPES.get(extname(name)) as string,
-    body: readFileSync(new URL(`./public/${name}`, import.meta.url)),
-  });
-  const parts = FILES.map((name) => [`/dashboard/${name}`, read(name)] as const);
-  const page = read("index.html");
-  const body = withParts(page.body.toString(), isDev);
-  return new Map([["/", { ...page, body }], ...parts]);
+  const served = (name: string, edit = (body: Buffer) => body) => {
+    const body = edit(readFileSync(new URL(`./public/${name}`, import.meta.url)));
+    const contentType = CONTENT_TYPES.get(extname(name)) as string;
+    return { contentType, body, gzip: gzipSync(body, { level: 9 }) };
+  };
+  const parts = FILES.map((name) => [`/dashboard/${name}`, served(name)] as const);
+  return new Map([["/", served("index.html", (page) => withParts(page.toString(), isDev))], ...parts]);
 }
 
 /**

@@ -39,7 +39,7 @@ export interface Location {
 export const TRANSACTION_PLACE: Location = { path: "/api/v1/tx/{txId}", description: "Path of the transaction." };
 
 /** Declares the responses of a call whose only success status is 200. */
-export const ok = (description: string, schema: TSchema) => ({ 200: { description, schema } });
+export const ok = <const S extends TSchema>(description: string, schema: S) => ({ 200: { description, schema } });
 
 /**
  * A call of the API, declared once, under its operation id. HTTP routes, OpenAPI, scopes, the library's calls and the

@@ -13,6 +13,7 @@ import {
 import { decodedCall } from "../../../src/adapters/dashboard/public/parts/calls.js";
 import { linkTo, parseRoute } from "../../../src/adapters/dashboard/public/routes.js";
 import { progressOf, STAGES, stageDurations, stageOf } from "../../../src/adapters/dashboard/public/stages.js";
+import type { Transaction } from "../../../src/contract/schemas/transaction-schema.ts";
 import { STATES, SUB_STATES } from "../../../src/domain/transaction/transitions.ts";
 
 describe("amounts on the dashboard", () => {
@@ -114,7 +115,7 @@ describe("the stages of a transaction on the dashboard", () => {
       { state: "TRACKING", subState: "BROADCAST" },
       { state: "TRACKING", subState: "MINED" },
       { state: "CONFIRMED", subState: null },
-    ];
+    ] as const;
     expect(road.map((place) => progressOf({ ...place, nonce: 1 }).passed)).toEqual([1, 2, 3, 4, 5, 7]);
     expect(road.map((place) => stageOf({ ...place, nonce: 1 }))).toEqual([
       "allocate",
@@ -138,9 +139,10 @@ describe("the stages of a transaction on the dashboard", () => {
   });
 
   it("distinguish a cancelled or expired transaction from a failed one", () => {
-    const moodOf = (subState: string) => progressOf({ state: "FAILED_FINAL", subState, nonce: 3 }).mood;
-    expect(["CANCELLED", "EXPIRED"].map(moodOf)).toEqual(["closed", "closed"]);
-    expect(["REVERTED", "NONCE_CONSUMED_EXTERNALLY"].map(moodOf)).toEqual(["failed", "failed"]);
+    const moodOf = (subState: Transaction["subState"]) =>
+      progressOf({ state: "FAILED_FINAL", subState, nonce: 3 }).mood;
+    expect((["CANCELLED", "EXPIRED"] as const).map(moodOf)).toEqual(["closed", "closed"]);
+    expect((["REVERTED", "NONCE_CONSUMED_EXTERNALLY"] as const).map(moodOf)).toEqual(["failed", "failed"]);
   });
 
   it("have durations computed from the history", () => {
@@ -148,10 +150,11 @@ describe("the stages of a transaction on the dashboard", () => {
     const step = (event: string, ms: number) => ({ event, firstAt: at(ms) });
     const history = [step("allocate", 10), step("sign", 30), step("broadcast", 100), step("mine", 1_000)];
     const moving = { createdAt: at(0), updatedAt: at(1_000), confirmedAt: null, state: "TRACKING", history };
-    expect(stageDurations({ ...moving, receipt: {} })).toEqual([0, 10, 20, 70, 900, null, null]);
-    expect(stageDurations({ ...moving, receipt: null })).toEqual([0, 10, 20, 70, null, null, null]);
-    const over = { ...moving, state: "CONFIRMED", confirmedAt: at(3_000), receipt: {} };
-    expect(stageDurations(over)).toEqual([0, 10, 20, 70, 900, 2_000, 0]);
+    const durations = (members: object) => stageDurations({ ...moving, ...members } as unknown as Transaction);
+    expect(durations({ receipt: {} })).toEqual([0, 10, 20, 70, 900, null, null]);
+    expect(durations({ receipt: null })).toEqual([0, 10, 20, 70, null, null, null]);
+    const over = { state: "CONFIRMED", confirmedAt: at(3_000), receipt: {} };
+    expect(durations(over)).toEqual([0, 10, 20, 70, 900, 2_000, 0]);
   });
 });
 
@@ -179,8 +182,8 @@ describe("contract calls on the dashboard", () => {
     expect(decodedCall(`0xa9059cbb${word(to)}${word("fa")}`)).toEqual({
       name: "transfer",
       args: [
-        { name: "to", type: "address", value: `0x${to}` },
-        { name: "amount", type: "uint256", value: "250" },
+        { name: "to", value: `0x${to}` },
+        { name: "amount", value: "250" },
       ],
     });
     expect(decodedCall("0xd0e30db0")).toEqual({ name: "deposit", args: [] });

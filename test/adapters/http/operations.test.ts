@@ -1,3 +1,4 @@
+import { gunzipSync, gzipSync } from "node:zlib";
 import { describe, expect, it, vi } from "vitest";
 import { createHttpApp } from "../../../src/adapters/http/app.ts";
 import { ERROR_CATALOGUE, FencepostError } from "../../../src/domain/errors.ts";
@@ -164,6 +165,42 @@ describe("static files", () => {
     expect(again.body).toBe("");
     const stale = await app.inject({ url: "/", headers: { "if-none-match": '"other"' } });
     expect(stale.statusCode).toBe(200);
+  });
+
+  describe("with a compressed body", () => {
+    const body = "export const many = 1;\n".repeat(100);
+    const packed = new Map([["/x.js", { contentType: "text/javascript", body, gzip: gzipSync(body) }]]);
+    const get = (headers: Record<string, string>) => httpApp({}, { files: packed }).inject({ url: "/x.js", headers });
+
+    it.each(["gzip", "br, gzip;q=0.5", "GZIP", "*"])(
+      "are compressed for a client that accepts %s",
+      async (accepted) => {
+        const { headers, rawPayload } = await get({ "accept-encoding": accepted });
+        expect(headers).toMatchObject({ "content-encoding": "gzip", vary: "accept-encoding" });
+        expect(Number(headers["content-length"])).toBeLessThan(body.length / 4);
+        expect(gunzipSync(rawPayload).toString()).toBe(body);
+        expect(String(headers["content-security-policy"])).toContain("script-src 'self'");
+      },
+    );
+
+    it.each(["", "br", "identity", "gzip;q=0", "gzip; q=0, *"])(
+      "are not compressed for a client that sends %j",
+      async (accepted) => {
+        const { headers, payload } = await get({ "accept-encoding": accepted });
+        expect(headers["content-encoding"]).toBeUndefined();
+        expect(headers.vary).toBe("accept-encoding");
+        expect(payload).toBe(body);
+      },
+    );
+
+    it("have another tag for each encoding, each answered with 304", async () => {
+      const plain = String((await get({})).headers.etag);
+      const gzipped = String((await get({ "accept-encoding": "gzip" })).headers.etag);
+      expect(gzipped).not.toBe(plain);
+      expect((await get({ "accept-encoding": "gzip", "if-none-match": gzipped })).statusCode).toBe(304);
+      expect((await get({ "accept-encoding": "gzip", "if-none-match": plain })).statusCode).toBe(200);
+      expect((await get({ "if-none-match": gzipped })).statusCode).toBe(200);
+    });
   });
 
   it.each([["/dashboard"], ["/dashboard/"], ["/dashboard/%2e%2e/package.json"], ["/dashboard/nothing.js"]])(

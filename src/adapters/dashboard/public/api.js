@@ -1,14 +1,23 @@
+/**
+ * Sends the dashboard's requests to the node. The dashboard uses the public API only.
+ *
+ * @import { Action, AnswerAt, Problem, ReadArguments, ReadPath } from "../page-types.ts"
+ */
 import { byId } from "./dom.js";
 import { queryOf } from "./routes.js";
 
-/** Sends the dashboard's requests to the node. The dashboard uses the public API only. */
-
 const KEY = "fencepost-api-key";
 
-class ApiProblem extends Error {
+/** A refusal of the node. `code` and `problem` are those of its problem document. */
+export class ApiProblem extends Error {
+  /**
+   * @param {number} status
+   * @param {Problem | null} problem
+   */
   constructor(status, problem) {
     super(problem?.detail ?? `the node answered ${status}`);
     this.status = status;
+    /** @type {string} */
     this.code = problem?.code ?? "UNKNOWN";
     this.problem = problem;
   }
@@ -26,38 +35,79 @@ const ANSWER_MS = 20_000;
 const ACTION_MS = 30_000;
 
 /**
- * Sends a request to a path under /api/v1. If the node requires an API key, the user is prompted for one and the
- * request is repeated.
+ * Reads a path of the contract, such as `/tx/{txId}`. If the node requires an API key, the user is prompted for one and
+ * the request is repeated.
+ *
+ * @template {ReadPath} P
+ * @param {P} path
+ * @param {ReadArguments<P>} given
+ * @returns {Promise<AnswerAt<P>>}
  */
-export async function callApi(path, { query = {}, method = "GET", body, headers = {}, signal, withinMs } = {}) {
+export async function readApi(path, ...[options]) {
+  const { params = {}, query = {}, signal, withinMs = ANSWER_MS } = options ?? {};
+  const filled = path.replace(/\{(\w+)\}/g, (_, name) =>
+    encodeURIComponent(/** @type {Record<string, string>} */ (params)[name] ?? ""),
+  );
   const text = queryOf(query);
-  const url = `api/v1${path}${text === "" ? "" : `?${text}`}`;
+  const body = await exchange(`api/v1${filled}${text === "" ? "" : `?${text}`}`, {}, { withinMs, signal });
+  return /** @type {AnswerAt<P>} */ (body);
+}
+
+/**
+ * Sends a request that changes something. `key`: its idempotency key; `path` includes `/api/v1`.
+ *
+ * @param {Pick<Action, "method" | "path" | "body"> & { readonly key?: string, readonly signal?: AbortSignal }} request
+ * @returns {Promise<unknown>}
+ */
+export function sendApi({ method, path, body, key, signal }) {
+  const headers = { "content-type": "application/json", ...(key === undefined ? {} : { "idempotency-key": key }) };
+  const limits = { withinMs: ACTION_MS, signal };
+  return exchange(path.replace(/^\//, ""), { method, headers, body: JSON.stringify(body ?? {}) }, limits);
+}
+
+/**
+ * @param {string} url
+ * @param {{ readonly method?: string, readonly headers?: Record<string, string>, readonly body?: string }} request
+ * @param {{ readonly withinMs: number, readonly signal?: AbortSignal | undefined }} limits
+ * @returns {Promise<unknown>}
+ */
+async function exchange(url, request, { withinMs, signal }) {
   for (;;) {
     const key = sessionStorage.getItem(KEY);
-    const request = {
-      method,
-      headers: { ...headersOf(key, body), ...headers },
-      ...(body === undefined ? {} : { body: JSON.stringify(body) }),
-    };
-    const answer = await within(withinMs ?? (method === "GET" ? ANSWER_MS : ACTION_MS), signal, (limit) =>
-      reach(url, { ...request, signal: limit }),
+    const headers = { ...request.headers, ...(key === null ? {} : { authorization: `Bearer ${key}` }) };
+    const { ok, status, body } = await within(withinMs, signal, (limit) =>
+      reach(url, { ...request, headers, signal: limit }),
     );
-    if (answer.status !== 401) return read(answer);
-    await askForKey(key);
+    if (status === 401) await askForKey(key);
+    else if (ok && body !== null) return body;
+    else throw new ApiProblem(status, /** @type {Problem | null} */ (body));
   }
 }
 
-/** Sends a request and reads the whole response: received headers do not prove that the body follows. */
+/**
+ * Sends a request and reads the whole response: received headers do not prove that the body follows.
+ *
+ * @param {string} url
+ * @param {RequestInit} options
+ */
 async function reach(url, options) {
   const response = await fetch(url, options);
   const { ok, status } = response;
-  return { ok, status, body: await response.json().catch(() => null) };
+  const body = /** @type {unknown} */ (await response.json().catch(() => null));
+  return { ok, status, body };
 }
 
-/** Runs `work` with a signal that aborts after `ms`, or when `signal` aborts. */
+/**
+ * Runs `work` with a signal that aborts after `ms`, or when `signal` aborts.
+ *
+ * @template T
+ * @param {number} ms
+ * @param {AbortSignal | undefined} signal
+ * @param {(limit: AbortSignal) => Promise<T>} work
+ */
 async function within(ms, signal, work) {
   const limit = new AbortController();
-  const leave = () => limit.abort(signal.reason);
+  const leave = () => limit.abort(signal?.reason);
   const timer = setTimeout(() => limit.abort(new Unanswered()), ms);
   if (signal?.aborted) leave();
   signal?.addEventListener("abort", leave);
@@ -78,23 +128,14 @@ export function forgetKey() {
   sessionStorage.removeItem(KEY);
 }
 
-function headersOf(key, body) {
-  return {
-    ...(key === null ? {} : { authorization: `Bearer ${key}` }),
-    ...(body === undefined ? {} : { "content-type": "application/json" }),
-  };
-}
-
-function read({ ok, status, body }) {
-  if (ok && body !== null) return body;
-  throw new ApiProblem(status, body);
-}
-
+/** @type {Promise<void> | null} */
 let asking = null;
 
 /**
  * Prompts for an API key. Concurrent requests that got a 401 share one dialog. If another key was stored in the
  * meantime, no dialog opens, and the request is repeated with that key.
+ *
+ * @param {string | null} refused
  */
 function askForKey(refused) {
   if (sessionStorage.getItem(KEY) !== refused) return Promise.resolve();
@@ -104,9 +145,13 @@ function askForKey(refused) {
   return asking;
 }
 
+/**
+ * @param {string | null} refused
+ * @returns {Promise<void>}
+ */
 function openDialog(refused) {
-  const dialog = byId("key-dialog");
-  const input = byId("key-input");
+  const dialog = /** @type {HTMLDialogElement} */ (byId("key-dialog"));
+  const input = /** @type {HTMLInputElement} */ (byId("key-input"));
   byId("key-error").textContent = refused === null ? "" : "This key is not known. Check it and try again.";
   input.value = "";
   return new Promise((resolve) => {
@@ -121,8 +166,20 @@ function openDialog(refused) {
   });
 }
 
-/** Makes a UUID. `crypto.randomUUID` does not exist on pages served by plain http. */
+/** Makes a random id. `crypto.randomUUID` does not exist on pages served by plain http. */
 export function randomId() {
   const bytes = crypto.getRandomValues(new Uint8Array(8));
   return [...bytes].map((byte) => byte.toString(16).padStart(2, "0")).join("");
+}
+
+/**
+ * Message of a caught error. `status` is undefined if the node did not answer.
+ *
+ * @param {unknown} error
+ * @returns {{ readonly status: number | undefined, readonly message: string, readonly name: string }}
+ */
+export function failureOf(error) {
+  if (error instanceof ApiProblem) return { status: error.status, message: error.message, name: error.name };
+  const { message, name } = error instanceof Error ? error : { message: String(error), name: "Error" };
+  return { status: undefined, message, name };
 }

@@ -1,3 +1,5 @@
+/** @import { PageOf, Query, Route } from "../page-types.ts" */
+import { failureOf } from "./api.js";
 import { byId, draw, h } from "./dom.js";
 import { listenToKeys } from "./keyboard.js";
 import { clusterPage } from "./pages/cluster.js";
@@ -8,7 +10,7 @@ import { nowPage } from "./pages/now.js";
 import { policiesPage } from "./pages/policies.js";
 import { transactionPage } from "./pages/transaction.js";
 import { transactionsPage } from "./pages/transactions.js";
-import { age, empty, tick } from "./parts/words.js";
+import { age, copyExactAmounts, empty, tick } from "./parts/words.js";
 import { linkTo, parseRoute } from "./routes.js";
 import { drawTab } from "./tab.js";
 import { drawTop } from "./top.js";
@@ -17,12 +19,17 @@ import { followWorld, sightNow } from "./world.js";
 /** Shortest interval between two reloads of the page's data, in milliseconds. */
 const LOOK_MS = 1_000;
 
+/** @type {PageOf<null>} */
 const NOT_FOUND = {
   title: () => "Not found",
   load: async () => null,
   view: () => empty("There is no such page. ", h("a", { href: linkTo([]) }, "What happens now")),
 };
 
+/**
+ * @param {Route} route
+ * @returns {PageOf<unknown>}
+ */
 function pageOf({ parts: [kind, id, more] }) {
   switch (kind) {
     case undefined:
@@ -42,28 +49,43 @@ function pageOf({ parts: [kind, id, more] }) {
   }
 }
 
-/** The current page. `data` is kept while the page reloads, and while the node does not answer. */
-let shown = null;
+/**
+ * The current page. `data` is kept while the page reloads, and while the node does not answer.
+ *
+ * @typedef {{
+ *   readonly route: Route, readonly page: PageOf<unknown>, data: unknown, problem: unknown,
+ *   readonly leaving: AbortController, timer: ReturnType<typeof setTimeout> | undefined,
+ *   lookedAt: number, isLooking: boolean, isOwed: boolean,
+ * }} Shown
+ */
+
+/** @type {Shown} */
+let shown = pageAt(parseRoute(location.hash), undefined);
+
+/**
+ * @param {Route} route
+ * @param {unknown} data
+ * @returns {Shown}
+ */
+function pageAt(route, data) {
+  const states = { problem: null, timer: undefined, lookedAt: 0, isLooking: false, isOwed: false };
+  return { route, page: pageOf(route), data, leaving: new AbortController(), ...states };
+}
 
 function open() {
-  shown?.leaving.abort();
+  const before = shown;
+  before.leaving.abort();
+  clearTimeout(before.timer);
   const route = parseRoute(location.hash);
-  const page = pageOf(route);
-  const isSame = shown?.page === page && shown.route.path === route.path;
-  shown = {
-    route,
-    page,
-    data: isSame ? shown.data : undefined,
-    problem: null,
-    leaving: new AbortController(),
-    timer: undefined,
-    lookedAt: 0,
-    isLooking: false,
-  };
-  if (!isSame) scrollTo(0, 0);
+  const isSame = before.route.path === route.path;
+  shown = pageAt(route, isSame ? before.data : undefined);
+  // Reuse no element of another page: a focused link could become a button at the same place.
+  if (!isSame) keepingFocus(() => byId("main").replaceChildren());
+  // Another page of a list begins at its top.
+  if (!isSame || before.route.query.after !== route.query.after) scrollTo(0, 0);
   redraw();
   void look();
-  void page.follow?.({ signal: shown.leaving.signal, redraw });
+  void shown.page.follow?.({ signal: shown.leaving.signal, redraw });
 }
 
 /** Loads the page's data, one request at a time. */
@@ -108,9 +130,24 @@ function redraw() {
   const main = byId("main");
   main.dataset.path = route.path;
   main.setAttribute("aria-busy", String(data === undefined && problem === null));
-  if (data !== undefined) draw(main, problemOf(problem, true), page.view(data, { route, go, refresh: look }));
-  else draw(main, problem === null ? loading() : problemOf(problem, false));
+  keepingFocus(() => {
+    if (data === undefined) draw(main, problem === null ? loading() : problemOf(problem, false));
+    else draw(main, problemOf(problem, true), page.view(data, { route, go, refresh: () => void look() }));
+  });
   drawStaleness();
+}
+
+/**
+ * Runs `change`. If it removes the focused element of the page, the page itself gets the focus: the next Tab goes to its
+ * first link, not to the top of the document.
+ *
+ * @param {() => void} change
+ */
+function keepingFocus(change) {
+  const main = byId("main");
+  const hadFocus = main.contains(document.activeElement);
+  change();
+  if (hadFocus && !main.contains(document.activeElement)) main.focus({ preventScroll: true });
 }
 
 function loading() {
@@ -123,12 +160,17 @@ function loading() {
 
 /**
  * Shows that a request failed. If the page already has data and the node does not answer, only the top bar shows that.
+ *
+ * @param {unknown} problem
+ * @param {boolean} hasData
  */
 function problemOf(problem, hasData) {
-  if (problem === null || (hasData && problem.status === undefined)) return null;
-  const isSilence = problem.status === undefined && ["TypeError", "TimeoutError"].includes(problem.name);
-  const text = isSilence ? "The node does not answer. Trying again." : problem.message;
-  const title = problem.status === 404 ? "Not found" : problem.status === 403 ? "Not allowed" : "This cannot be shown";
+  if (problem === null) return null;
+  const { status, name, message } = failureOf(problem);
+  if (hasData && status === undefined) return null;
+  const isSilence = status === undefined && ["TypeError", "TimeoutError"].includes(name);
+  const text = isSilence ? "The node does not answer. Trying again." : message;
+  const title = status === 404 ? "Not found" : status === 403 ? "Not allowed" : "This cannot be shown";
   return h(
     "div.card.refusal",
     { role: "alert" },
@@ -149,7 +191,11 @@ function drawStaleness() {
   draw(notice, notice.hidden ? null : [text, old]);
 }
 
-/** Changes the query in the current page's address, which adds an entry to the browser's history. */
+/**
+ * Changes the query in the current page's address, which adds an entry to the browser's history.
+ *
+ * @param {Query} query
+ */
 function go(query) {
   location.hash = linkTo(shown.route.parts, query);
 }
@@ -172,5 +218,6 @@ setInterval(() => {
   wasLive = isLive;
 }, LOOK_MS);
 listenToKeys();
+copyExactAmounts();
 open();
 followWorld({ onNews: redraw, onMoved: lookSoon });

@@ -1,16 +1,22 @@
 /** Formats numbers, times and names for people. */
 
+/** @param {string} hex */
 export function shortHex(hex) {
   return hex.length <= 14 ? hex : `${hex.slice(0, 6)}…${hex.slice(-4)}`;
 }
 
-/** Shortens a transaction's id to its end: ids begin with the creation time, so neighbours differ only at the end. */
+/**
+ * Shortens a transaction's id to its end: ids begin with the creation time, so neighbours differ only at the end.
+ *
+ * @param {string} txId
+ */
 export function shortId(txId) {
   return txId.length <= 14 ? txId : `…${txId.slice(-8)}`;
 }
 
 const WEI_DIGITS = 18;
 
+/** @param {string} wei */
 export function etherOf(wei) {
   const digits = wei.padStart(WEI_DIGITS + 1, "0");
   const whole = digits.slice(0, -WEI_DIGITS).replace(/\B(?=(\d{3})+$)/g, ",");
@@ -19,37 +25,97 @@ export function etherOf(wei) {
   return fraction === "" ? whole : `${whole}.${fraction}`;
 }
 
+/**
+ * The exact amount in a larger unit, without rounding and without separators, so that it can be pasted.
+ *
+ * @param {string} wei
+ */
+export function exactOf(wei, digits = WEI_DIGITS) {
+  const text = wei.padStart(digits + 1, "0");
+  return `${text.slice(0, -digits)}.${text.slice(-digits)}`.replace(/\.?0+$/, "");
+}
+
+/** @param {string | number} wei */
 export function gweiOf(wei) {
   const gwei = Number(wei) / 1e9;
   return gwei.toLocaleString("en", { maximumSignificantDigits: 4 });
 }
 
-/** Converts a decimal amount to its smallest unit (`digits` decimals), without floating point. */
+/**
+ * Converts a decimal amount to its smallest unit (`digits` decimals), without floating point.
+ *
+ * @param {string} amount
+ */
 export function weiOf(amount, digits = WEI_DIGITS) {
-  const [whole, fraction = ""] = amount.split(".");
+  const [whole = "", fraction = ""] = amount.split(".");
   return BigInt(whole + fraction.padEnd(digits, "0")).toString();
 }
 
 export const GWEI_DIGITS = 9;
 
+/** @param {number} number */
 export function countOf(number) {
   return number.toLocaleString("en");
 }
 
+/**
+ * @param {number} count
+ * @param {string} word
+ */
 export function plural(count, word, words = `${word}s`) {
   return `${countOf(count)} ${count === 1 ? word : words}`;
 }
 
+/**
+ * Time zone of all times on the page; undefined for the browser's own.
+ *
+ * @type {"UTC" | undefined}
+ */
+let zone;
+
+/** @param {"UTC" | undefined} chosen */
+export function useZone(chosen) {
+  zone = chosen;
+}
+
+/** Short name of the time zone in use, such as "UTC" or "GMT+1". */
+export function zoneName(at = new Date()) {
+  const parts = new Intl.DateTimeFormat("en", { timeZone: zone, timeZoneName: "short" }).formatToParts(at);
+  return parts.find(({ type }) => type === "timeZoneName")?.value ?? "";
+}
+
+/** @param {string | number} iso */
 export function timeOf(iso) {
-  return new Date(iso).toLocaleTimeString([], { hour12: false });
+  return new Date(iso).toLocaleTimeString([], { hour12: false, timeZone: zone });
 }
 
-/** Formats a date and time, to the second. */
+/**
+ * Formats a date and time, to the second, with the name of its time zone.
+ *
+ * @param {string | number} iso
+ */
 export function momentOf(iso) {
-  return new Date(iso).toLocaleString([], { dateStyle: "medium", timeStyle: "medium", hour12: false });
+  const at = new Date(iso);
+  const text = at.toLocaleString([], { dateStyle: "medium", timeStyle: "medium", hour12: false, timeZone: zone });
+  return `${text} ${zoneName(at)}`;
 }
 
-/** Formats a duration: "320 ms", "4.2 s", "3 min", "2 h 5 min", "3 d". */
+/**
+ * Formats a date and time to the minute, for the ends of a stretch of time.
+ *
+ * @param {string | number} iso
+ */
+export function minuteOf(iso) {
+  const at = new Date(iso);
+  const form = /** @type {const} */ ({ day: "numeric", month: "short", hour: "2-digit", minute: "2-digit" });
+  return at.toLocaleString([], { ...form, hour12: false, timeZone: zone });
+}
+
+/**
+ * Formats a duration: "320 ms", "4.2 s", "3 min", "2 h 5 min", "3 d".
+ *
+ * @param {number} ms
+ */
 export function durationOf(ms) {
   if (ms < 1_000) return `${Math.max(0, Math.round(ms))} ms`;
   const seconds = ms / 1_000;
@@ -62,7 +128,12 @@ export function durationOf(ms) {
   return `${Math.floor(hours / 24)} d`;
 }
 
-/** Formats the time since `iso` in whole seconds, for live counters. */
+/**
+ * Formats the time since `iso` in whole seconds, for live counters.
+ *
+ * @param {string} iso
+ * @param {number} now
+ */
 export function ageOf(iso, now) {
   const ms = Math.max(0, now - Date.parse(iso));
   return ms < 10_000 ? `${Math.floor(ms / 1_000)} s` : durationOf(ms);
@@ -74,20 +145,30 @@ export function ageOf(iso, now) {
  */
 const UNSEEN = /[\p{Cc}\p{Cf}\u2028\u2029]/gu;
 
+/** @param {string} text */
 export function visible(text) {
   return text.replaceAll(UNSEEN, (character) => `⟨${codeOf(character)}⟩`);
 }
 
+/** @param {string} character */
 function codeOf(character) {
-  return `U+${character.codePointAt(0).toString(16).toUpperCase().padStart(4, "0")}`;
+  return `U+${(character.codePointAt(0) ?? 0).toString(16).toUpperCase().padStart(4, "0")}`;
 }
 
-/** Shortens a long text and adds how much was cut. */
+/**
+ * Shortens a long text and adds how much was cut.
+ *
+ * @param {string} text
+ */
 export function cut(text, most = 2_000) {
   return text.length <= most ? text : `${text.slice(0, most)}… and ${plural(text.length - most, "character")} more`;
 }
 
-/** Turns an error code into words: "NONCE_CONSUMED_EXTERNALLY" → "nonce consumed externally". */
+/**
+ * Turns an error code into words: "NONCE_CONSUMED_EXTERNALLY" → "nonce consumed externally".
+ *
+ * @param {string} code
+ */
 export function wordsOf(code) {
   return code.toLowerCase().replaceAll("_", " ");
 }

@@ -1,6 +1,7 @@
-import { byId } from "./dom.js";
+import { byId, dialogById } from "./dom.js";
 import { linkTo } from "./routes.js";
 
+/** @type {Readonly<Record<string, readonly string[]>>} */
 const PLACES = { n: [], t: ["tx"], l: ["lanes"], f: ["feed"], c: ["cluster"], p: ["policies"] };
 /** Selector of the rows and problems that the keys `j` and `k` move between. */
 const ROWS = "main tbody tr, main .trouble";
@@ -22,7 +23,7 @@ export function listenToKeys() {
     isGoing = event.key === "g" && !isGoing;
     if (place !== undefined) location.hash = linkTo(place);
     else if (event.key === "/") byId("search").focus();
-    else if (event.key === "?") byId("help-dialog").showModal();
+    else if (event.key === "?") dialogById("help-dialog").showModal();
     else if (event.key === "j") step(1);
     else if (event.key === "k") step(-1);
     else return;
@@ -30,17 +31,22 @@ export function listenToKeys() {
   });
 }
 
-function isTyping({ tagName }) {
-  return tagName === "INPUT" || tagName === "TEXTAREA" || tagName === "SELECT";
+/** @param {EventTarget | null} target */
+function isTyping(target) {
+  return target instanceof Element && ["INPUT", "TEXTAREA", "SELECT"].includes(target.tagName);
 }
 
-/** Focuses the main link of the next row, which is not always the row's first link. */
+/**
+ * Focuses the main link of the next row, which is not always the row's first link.
+ *
+ * @param {number} by
+ */
 function step(by) {
   const links = [...document.querySelectorAll(ROWS)]
-    .map((row) => row.querySelector("a.name, a.hex, a"))
+    .map((row) => /** @type {HTMLElement | null} */ (row.querySelector("a.name, a.hex, a")))
     .filter((link) => link !== null);
   if (links.length === 0) return;
-  const at = links.findIndex((link) => link.closest("tr, .trouble").contains(document.activeElement));
+  const at = links.findIndex((link) => link.closest("tr, .trouble")?.contains(document.activeElement));
   const next = at < 0 ? (by > 0 ? 0 : links.length - 1) : Math.min(links.length - 1, Math.max(0, at + by));
-  links[next].focus();
+  links[next]?.focus();
 }

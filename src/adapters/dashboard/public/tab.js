@@ -9,6 +9,7 @@ const MOST = 99;
 
 let drawn = "";
 
+/** @param {string} title */
 export function drawTab(title) {
   const { count, mood } = stateOf();
   const mark = count === null ? "(?) " : count === 0 ? "" : `(${count}) `;
@@ -17,10 +18,14 @@ export function drawTab(title) {
   const icon = iconOf(count, mood);
   if (icon === drawn) return;
   drawn = icon;
-  document.querySelector("link[rel=icon]").href = `data:image/svg+xml,${encodeURIComponent(icon)}`;
+  document.querySelector("link[rel=icon]")?.setAttribute("href", `data:image/svg+xml,${encodeURIComponent(icon)}`);
 }
 
-/** State shown by the tab. `count` is null if the number of problems is unknown. */
+/**
+ * State shown by the tab. `count` is null if the number of problems is unknown.
+ *
+ * @returns {{ readonly count: number | null, readonly mood: keyof typeof COLOURS }}
+ */
 function stateOf() {
   if (attentionSight().kind !== "live" || world.attention === null) return { count: null, mood: "unknown" };
   const { items, more } = world.attention;
@@ -28,6 +33,10 @@ function stateOf() {
   return { count, mood: count === 0 ? "calm" : items[0]?.severity === "WARNING" ? "warning" : "bad" };
 }
 
+/**
+ * @param {number | null} count
+ * @param {keyof typeof COLOURS} mood
+ */
 function iconOf(count, mood) {
   const colour = COLOURS[mood];
   const fence = `<g fill='${colour}'>${FENCE}</g>`;
@@ -38,6 +47,7 @@ function iconOf(count, mood) {
   return svg(`<rect width='16' height='16' rx='4' fill='${colour}'/>${number}`);
 }
 
+/** @param {string} content */
 function svg(content) {
   return `<svg xmlns='http://www.w3.org/2000/svg' viewBox='0 0 16 16'>${content}</svg>`;
 }

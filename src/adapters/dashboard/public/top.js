@@ -1,11 +1,17 @@
-/** The top bar: navigation, search, and the status of the connection to the node. */
+/**
+ * The top bar: navigation, search, and the status of the connection to the node.
+ *
+ * @import { Route } from "../page-types.ts"
+ */
 import { forgetKey, hasKey } from "./api.js";
-import { byId, draw, h } from "./dom.js";
-import { age } from "./parts/words.js";
+import { dialogById, draw, h } from "./dom.js";
+import { plural, useZone, zoneName } from "./formats.js";
+import { age, quiet, said } from "./parts/words.js";
 import { linkTo } from "./routes.js";
 import { searchBox } from "./search.js";
 import { sightNow, world } from "./world.js";
 
+/** @type {readonly (readonly [name: string, parts: readonly string[]])[]} */
 const PAGES = [
   ["Now", []],
   ["Transactions", ["tx"]],
@@ -15,6 +21,10 @@ const PAGES = [
   ["Policies", ["policies"]],
 ];
 
+/**
+ * @param {HTMLElement} bar
+ * @param {Route} route
+ */
 export function drawTop(bar, route) {
   draw(
     bar,
@@ -28,38 +38,48 @@ export function drawTop(bar, route) {
     h(
       "div.tools",
       status(),
-      h(
-        "button.icon",
-        { type: "button", "aria-label": "Dark or light", title: "Dark or light", onclick: switchTheme },
-        "◐",
-      ),
-      h(
-        "button.icon",
-        {
-          type: "button",
-          "aria-label": "Keys",
-          title: "Keys (?)",
-          onclick: () => byId("help-dialog").showModal(),
-        },
-        "?",
-      ),
-      hasKey()
-        ? h(
-            "button.icon",
-            {
-              type: "button",
-              "aria-label": "Forget the API key",
-              title: "Forget the API key",
-              onclick: leave,
-            },
-            "⏏",
-          )
-        : null,
+      caller(),
+      iconButton("Times in UTC or local time", switchZone, zoneName()),
+      iconButton("Dark or light", switchTheme, "◐"),
+      iconButton("Keys", () => dialogById("help-dialog").showModal(), "?"),
+      hasKey() ? iconButton("Forget the API key", leave, "⏏") : null,
       h("a.reference", { href: "docs" }, "API"),
     ),
   );
 }
 
+/**
+ * @param {string} label
+ * @param {() => void} onclick
+ * @param {string} text
+ */
+function iconButton(label, onclick, text) {
+  return h("button.icon", { key: label, type: "button", "aria-label": label, title: label, onclick }, text);
+}
+
+/** The API key of this tab with its scopes, and the node that answers. */
+function caller() {
+  const { me } = world;
+  if (me === null) return null;
+  const limits = [
+    me.signers === null ? [] : [plural(me.signers.length, "signer")],
+    me.chains === null ? [] : [`chains ${me.chains.join(", ")}`],
+  ].flat();
+  const scopes = me.key === null ? "everything" : me.scopes.join(", ");
+  const title = `Scopes: ${me.scopes.join(", ")}. ${limits.length === 0 ? "" : `Limited to ${limits.join(", ")}. `}Node ${me.nodeId}, version ${me.version}.`;
+  return h(
+    "p.caller",
+    { title },
+    h("b", me.key === null ? quiet("no key") : said(me.key, 30)),
+    h("small", `${scopes}${limits.length === 0 ? "" : ` for ${limits.join(", ")}`} · `, said(me.nodeId, 24)),
+  );
+}
+
+/**
+ * @param {string} name
+ * @param {readonly string[]} parts
+ * @param {Route} route
+ */
 function tab(name, parts, { parts: [at] }) {
   const count = name === "Now" ? (world.attention?.items.length ?? 0) + (world.attention?.more ?? 0) : 0;
   return h(
@@ -67,7 +87,7 @@ function tab(name, parts, { parts: [at] }) {
     { href: linkTo(parts), "aria-current": at === parts[0] ? "page" : null },
     name,
     count !== 0 &&
-      h("span", { class: `badge ${world.attention.items[0]?.severity.toLowerCase() ?? ""}` }, String(count)),
+      h("span", { class: `badge ${world.attention?.items[0]?.severity.toLowerCase() ?? ""}` }, String(count)),
   );
 }
 
@@ -101,6 +121,18 @@ function switchTheme() {
 
 const theme = localStorage.getItem(THEME);
 if (theme === "dark" || theme === "light") document.documentElement.dataset.theme = theme;
+
+const ZONE = "fencepost-zone";
+
+/** Shows all times in UTC, or again in local time. */
+function switchZone() {
+  const isUtc = localStorage.getItem(ZONE) === "UTC";
+  localStorage.setItem(ZONE, isUtc ? "local" : "UTC");
+  useZone(isUtc ? undefined : "UTC");
+  dispatchEvent(new Event("redraw"));
+}
+
+useZone(localStorage.getItem(ZONE) === "UTC" ? "UTC" : undefined);
 
 function leave() {
   forgetKey();

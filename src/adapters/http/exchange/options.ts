@@ -101,6 +101,8 @@ export interface ApiKey extends Partial<Quotas> {
 export interface StaticFile {
   readonly contentType: string;
   readonly body: Buffer | string;
+  /** The body compressed by gzip, for clients that accept it. */
+  readonly gzip?: Buffer;
 }
 
 export interface HttpLogger {

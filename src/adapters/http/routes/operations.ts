@@ -96,12 +96,32 @@ export const PAGE_HEADERS = {
 
 /** Serves static files by exact path. Directories are never listed or walked, so no path can escape them. */
 export function fileRoutes(app: FastifyInstance, files: ReadonlyMap<string, StaticFile>): void {
-  for (const [path, file] of files) {
-    const etag = `"${createHash("sha256").update(file.body).digest("base64url").slice(0, 22)}"`;
+  for (const [path, { contentType, body, gzip }] of files) {
+    const digest = createHash("sha256").update(body).digest("base64url").slice(0, 22);
     app.get(path, { config: { open: true, operators: true } }, (request, reply) => {
+      const packed = acceptsGzip(request.headers["accept-encoding"]) ? gzip : undefined;
+      // Give each encoding its own tag: a cache must not answer with bytes that the client cannot read (RFC 9110, 8.8.3).
+      const etag = packed === undefined ? `"${digest}"` : `"${digest}-gzip"`;
       reply.headers(PAGE_HEADERS).header("etag", etag);
+      if (gzip !== undefined) reply.header("vary", "accept-encoding");
       if (request.headers["if-none-match"] === etag) return reply.code(304).send();
-      return reply.type(file.contentType).send(file.body);
+      if (packed !== undefined) reply.header("content-encoding", "gzip");
+      return reply.type(contentType).send(packed ?? body);
     });
   }
+}
+
+/** True if the client accepts gzip (RFC 9110, 12.5.3). A quality of zero refuses it; without a header, nothing is packed. */
+function acceptsGzip(accepted: string | undefined): boolean {
+  const codings = (accepted ?? "").split(",").map((each) =>
+    each
+      .trim()
+      .toLowerCase()
+      .split(/\s*;\s*q=/),
+  );
+  const quality = (name: string) => {
+    const coding = codings.find(([each]) => each === name);
+    return coding === undefined ? undefined : Number(coding[1] ?? 1);
+  };
+  return (quality("gzip") ?? quality("*") ?? 0) > 0;
 }

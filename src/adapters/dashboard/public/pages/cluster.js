@@ -1,22 +1,28 @@
-import { callApi } from "../api.js";
+/** @import { AnswerAt, ClusterHistory, PageOf, Takeover } from "../../page-types.ts" */
+import { readApi } from "../api.js";
 import { h } from "../dom.js";
 import { countOf, plural } from "../formats.js";
-import { actionButton } from "../parts/action-dialog.js";
 import { stopEverything } from "../parts/actions.js";
+import { actionButtons, withheld } from "../parts/scopes.js";
 import { age, cell, empty, laneLink, quiet, said, section, table } from "../parts/words.js";
 import { linkTo } from "../routes.js";
 
-const LATEST = 50;
+/** The most that one answer lists. A node of many lanes that stops leaves one takeover per lane. */
+const LATEST = 500;
 const LOOK_MS = 5_000;
 
-/** Page of the cluster: its nodes, their lanes, and past takeovers. */
+/**
+ * Page of the cluster: its nodes, their lanes, and past takeovers.
+ *
+ * @type {PageOf<{ readonly nodes: AnswerAt<"/nodes">["items"], readonly past: ClusterHistory }>}
+ */
 export const clusterPage = {
   title: () => "Cluster",
 
   async load({ signal }) {
     const [nodes, past] = await Promise.all([
-      callApi("/nodes", { signal }),
-      callApi("/cluster/history", { query: { limit: LATEST }, signal }),
+      readApi("/nodes", { signal }),
+      readApi("/cluster/history", { query: { limit: LATEST }, signal }),
     ]);
     return { nodes: nodes.items, past };
   },
@@ -36,7 +42,8 @@ export const clusterPage = {
         "div.title",
         h("h1", "Cluster"),
         quiet(plural(nodes.length, "node")),
-        h("div.buttons.end", actionButton(stopEverything(), {}, refresh)),
+        h("div.buttons.end", actionButtons([stopEverything()], {}, refresh)),
+        withheld([stopEverything()]),
       ),
       section("Nodes", { aside }, nodes.length === 0 ? empty("No node is alive.") : alive(nodes)),
       section(
@@ -57,6 +64,7 @@ export const clusterPage = {
 /** Age from which a node's heartbeat counts as late. Heartbeats are written several times a second. */
 const LATE_MS = 10_000;
 
+/** @param {AnswerAt<"/nodes">["items"]} nodes */
 function alive(nodes) {
   const most = Math.max(...nodes.map(({ lanes }) => lanes), 1);
   const rows = nodes.map(({ nodeId, instanceId, url, version, mode, startedAt, heartbeatAt, lanes }) => {
@@ -98,27 +106,92 @@ function alive(nodes) {
   );
 }
 
+/** Takeovers for one reason within this time belong to one event, such as the end of a node. */
+const EVENT_MS = 60_000;
+
+/**
+ * Groups takeovers by event: from one node, for one reason, shortly after one another.
+ *
+ * @param {readonly Takeover[]} items
+ */
+export function takeoverEvents(items) {
+  /** @type {Takeover[][]} */
+  const events = [];
+  for (const item of items) {
+    const event = events.find(([first]) => first !== undefined && isOneEvent(first, item));
+    if (event === undefined) events.push([item]);
+    else event.push(item);
+  }
+  return events;
+}
+
+/**
+ * @param {Takeover} a
+ * @param {Takeover} b
+ */
+function isOneEvent(a, b) {
+  return a.from === b.from && a.why === b.why && Math.abs(Date.parse(a.at) - Date.parse(b.at)) <= EVENT_MS;
+}
+
+/** @param {readonly Takeover[]} items */
 function takeovers(items) {
-  const rows = items.map(({ chainId, signer, from, to, fencingToken, why, at }) =>
-    h(
+  const rows = takeoverEvents(items).flatMap((event) => {
+    const [first] = event;
+    if (first === undefined) return [];
+    const { from, why, at } = first;
+    return h(
       "tr",
-      { key: `${chainId}${signer}${fencingToken}` },
+      { key: `${from}${why}${at}` },
       cell("right", age(at)),
-      cell("", laneLink(chainId, signer)),
-      cell("", from === null ? quiet("nobody") : said(from, 40), " → ", said(to, 40)),
-      cell("right mono", String(fencingToken)),
+      cell("", lanesOf(event)),
+      cell("", from === null ? quiet("nobody") : said(from, 40), " → ", receivers(event)),
       cell("grow wide", why === null ? "" : said(why, 200)),
+    );
+  });
+  return table("Takeovers", [["When", "right"], ["Lanes"], ["From and to"], ["Why", "grow wide"]], rows);
+}
+
+/**
+ * The lanes of an event: the one, or how many, with the list behind a click.
+ *
+ * @param {readonly Takeover[]} event
+ */
+function lanesOf(event) {
+  const lanes = event.map(({ chainId, signer, fencingToken }) => [
+    laneLink(chainId, signer),
+    quiet(`, token ${fencingToken}`),
+  ]);
+  if (lanes.length === 1) return lanes[0];
+  return h(
+    "details",
+    h("summary", plural(lanes.length, "lane")),
+    h(
+      "ul",
+      lanes.map((lane) => h("li", lane)),
     ),
   );
-  return table(
-    "Takeovers",
-    [["When", "right"], ["Lane"], ["From and to"], ["Token", "right"], ["Why", "grow wide"]],
-    rows,
-  );
+}
+
+/**
+ * Nodes that took the lanes of an event, each with how many.
+ *
+ * @param {readonly Takeover[]} event
+ */
+function receivers(event) {
+  /** @type {Map<string, number>} */
+  const counts = new Map();
+  for (const { to } of event) counts.set(to, (counts.get(to) ?? 0) + 1);
+  const many = counts.size > 1;
+  return [...counts].map(([node, count], index) => [
+    index === 0 ? "" : ", ",
+    said(node, 40),
+    many ? ` ${count}` : null,
+  ]);
 }
 
 const MOODS = { alive: "done", draining: "waiting", expired: "failed", gone: "closed" };
 
+/** @param {ClusterHistory["nodes"]} items */
 function formerNodes(items) {
   const rows = items.map(({ nodeId, instanceId, version, startedAt, heartbeatAt, state }) =>
     h(
@@ -138,6 +211,7 @@ function formerNodes(items) {
   );
 }
 
+/** @param {ClusterHistory["database"]} items */
 function databases(items) {
   const rows = items.map(({ epoch, systemIdentifier, timeline, mayHaveLost, seenAt }) =>
     h(

@@ -1,4 +1,5 @@
-import { callApi } from "../api.js";
+/** @import { Completion, CompletionsPage, PageOf, QueryAt } from "../../page-types.ts" */
+import { ApiProblem, readApi } from "../api.js";
 import { h } from "../dom.js";
 import { countOf, timeOf } from "../formats.js";
 import { cell, chainName, empty, laneLink, quiet, table, transactionLink } from "../parts/words.js";
@@ -10,10 +11,18 @@ const KEPT = 200;
 const WAIT_SECONDS = 10;
 const RETRY_MS = 2_000;
 
-/** Items of the feed that were read so far; kept while another page is open. */
+/**
+ * Items of the feed that were read so far; kept while another page is open.
+ *
+ * @type {{ after: number | null, epoch: number | undefined, items: readonly Completion[], state: string }}
+ */
 const feed = { after: null, epoch: undefined, items: [], state: "looking for the end of the feed" };
 
-/** Page of the feed of completions, in the order that every reader of the feed sees. */
+/**
+ * Page of the feed of completions, in the order that every reader of the feed sees.
+ *
+ * @type {PageOf<typeof feed>}
+ */
 export const feedPage = {
   title: () => "Feed",
   load: async () => feed,
@@ -53,6 +62,7 @@ export const feedPage = {
   },
 };
 
+/** @param {Completion} completion */
 function row(completion) {
   const { seq, chainId, signer, nonce, settled, at } = completion;
   return h(
@@ -67,25 +77,40 @@ function row(completion) {
   );
 }
 
+/**
+ * @param {AbortSignal} signal
+ * @param {() => void} redraw
+ */
 async function readOn(signal, redraw) {
   if (feed.after === null) await findTail(signal);
-  feed.state = `live, at ${countOf(feed.after)}`;
+  const after = feed.after ?? 0;
+  feed.state = `live, at ${countOf(after)}`;
   redraw();
-  take(await readPage({ after: feed.after, epoch: feed.epoch, wait: WAIT_SECONDS }, signal));
+  const epoch = feed.epoch === undefined ? {} : { epoch: feed.epoch };
+  take(await readPage({ after, ...epoch, wait: WAIT_SECONDS }, signal));
 }
 
+/** @param {CompletionsPage} page */
 function take({ items, next, epoch }) {
   Object.assign(feed, { after: next, epoch, items: [...items.toReversed(), ...feed.items].slice(0, KEPT) });
 }
 
-/** Reads a page of the feed. After EPOCH_CHANGED or FEED_TRUNCATED, continues at the error's `resumeAfter`. */
+/** @typedef {{ readonly epoch?: number, readonly resumeAfter?: number }} Resumption */
+
+/**
+ * Reads a page of the feed. After EPOCH_CHANGED or FEED_TRUNCATED, continues at the error's `resumeAfter`.
+ *
+ * @param {QueryAt<"/tx/completions">} query
+ * @param {AbortSignal} signal
+ * @returns {Promise<CompletionsPage>}
+ */
 async function readPage(query, signal) {
   try {
-    return await callApi("/tx/completions", { query, signal });
+    return await readApi("/tx/completions", { query, signal });
   } catch (error) {
-    if (error.code !== "EPOCH_CHANGED" && error.code !== "FEED_TRUNCATED") throw error;
-    const { epoch = query.epoch, resumeAfter } = error.problem;
-    if (resumeAfter === undefined) throw error;
+    if (!(error instanceof ApiProblem) || !["EPOCH_CHANGED", "FEED_TRUNCATED"].includes(error.code)) throw error;
+    const { epoch = query.epoch, resumeAfter } = /** @type {Resumption} */ (error.problem);
+    if (resumeAfter === undefined || epoch === undefined) throw error;
     return { epoch, next: resumeAfter, items: [] };
   }
 }
@@ -93,11 +118,14 @@ async function readPage(query, signal) {
 /**
  * Finds the end of the feed without reading all of it: sequence numbers have no gaps, so a binary search finds the last
  * item. A short feed is shown completely.
+ *
+ * @param {AbortSignal} signal
  */
 async function findTail(signal) {
   const first = await readPage({ after: 0, limit: PAGE }, signal);
   if (first.items.length < PAGE) return take(first);
   const { epoch } = first;
+  /** @param {number} seq */
   const isReached = async (seq) => (await readPage({ after: seq, limit: 1, epoch }, signal)).items.length > 0;
   let known = first.next;
   let beyond = known * 2;

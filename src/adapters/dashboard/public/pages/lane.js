@@ -1,12 +1,14 @@
-import { callApi } from "../api.js";
+/** @import { Action, Chain, Explanation, NonceRuler, Notice, PageOf, SignerLane, Transaction } from "../../page-types.ts" */
+import { readApi } from "../api.js";
 import { h } from "../dom.js";
-import { countOf, etherOf, shortHex, wordsOf } from "../formats.js";
-import { actionButton } from "../parts/action-dialog.js";
-import { actionsForLane, wordOf } from "../parts/actions.js";
+import { countOf, shortHex, wordsOf } from "../formats.js";
+import { actionsForLane } from "../parts/actions.js";
 import { attemptsTable, marketNow } from "../parts/attempts.js";
 import { explainedOf, explanation } from "../parts/explanation.js";
 import { openNotice, pastNotices } from "../parts/lane-notices.js";
+import { raiseButton } from "../parts/raise.js";
 import { ruler, windowOf } from "../parts/ruler.js";
+import { actionButtons, withheld } from "../parts/scopes.js";
 import { transactionTable } from "../parts/transaction-rows.js";
 import {
   age,
@@ -14,6 +16,7 @@ import {
   code,
   copyButton,
   empty,
+  ether,
   explored,
   facts,
   left,
@@ -25,7 +28,7 @@ import {
   transactionLink,
 } from "../parts/words.js";
 import { toTransactions } from "../routes.js";
-import { chainOf, world } from "../world.js";
+import { chainOf, nameOf, world } from "../world.js";
 import { laneState } from "./lanes.js";
 
 const MOVING_MS = 2_000;
@@ -36,22 +39,42 @@ const NEWEST = 10;
  */
 const asked = new Set();
 
-/** Page of one lane: its nonces, its lowest open transaction, and its owner. */
+/**
+ * @typedef {{
+ *   readonly lane: SignerLane, readonly nonces: NonceRuler, readonly newest: readonly Transaction[],
+ *   readonly noticed: readonly Notice[], readonly first: Transaction | null, readonly explained: Explanation | null,
+ * }} LaneData
+ * @typedef {Omit<NonNullable<SignerLane["decisions"]>[number], "reason" | "fencingToken"> & {
+ *   readonly reason: string | null, readonly fencingToken: number | null, readonly tx?: Transaction,
+ * }} Decision
+ */
+
+/**
+ * Page of one lane: its nonces, its lowest open transaction, and its owner.
+ *
+ * @type {PageOf<LaneData>}
+ */
 export const lanePage = {
-  title: ({ lane } = {}) => (lane === undefined ? "Lane" : `Lane ${shortHex(lane.signer)}`),
+  title: (data) => (data === undefined ? "Lane" : `Lane ${nameOf(data.lane.signer) ?? shortHex(data.lane.signer)}`),
 
   async load({ route, signal }) {
-    const [, chain, signer] = route.parts;
+    const [, chain = "", signer = ""] = route.parts;
     const lane = await laneOf(chain, signer, signal);
     const { chainId } = lane;
     const shown = windowOf(route.query, lane);
     const head = lane.headOfLine?.txId;
     const [nonces, newest, noticed, first, explained] = await Promise.all([
-      callApi(`/signers/${signer}/nonces`, { query: { chainId, from: shown.from, to: shown.to }, signal }),
-      callApi("/tx", { query: { signer, chainId, limit: NEWEST }, signal }),
-      callApi("/notices", { query: { signer, chainId, limit: NEWEST }, signal }),
-      head === undefined ? null : callApi(`/tx/${head}`, { query: { include: "history" }, signal }),
-      head === undefined ? null : explainedOf(head, [lane.headOfLine.state, lane.holes, lane.suspended], signal),
+      readApi("/signers/{signer}/nonces", {
+        params: { signer },
+        query: { chainId, from: shown.from, to: shown.to },
+        signal,
+      }),
+      readApi("/tx", { query: { signer, chainId, limit: NEWEST }, signal }),
+      readApi("/notices", { query: { signer, chainId, limit: NEWEST }, signal }),
+      head === undefined
+        ? null
+        : readApi("/tx/{txId}", { params: { txId: head }, query: { include: "history" }, signal }),
+      head === undefined ? null : explainedOf(head, [lane.headOfLine?.state, lane.holes, lane.suspended], signal),
     ]);
     return { lane, nonces, newest: newest.items, noticed: noticed.items, first, explained };
   },
@@ -69,7 +92,7 @@ export const lanePage = {
       heading(lane, refresh),
       openNotice(noticed, lane, refresh),
       notices(lane),
-      first === null ? null : explanation(explained, first, { baseFee, refresh }),
+      first === null || explained === null ? null : explanation(explained, first, { baseFee, refresh }),
       section("Nonces", { aside: quiet("next ", number(lane.cursor ?? 0)) }, ruler(nonces, shown, { route, go, lane })),
       h(
         "div.columns",
@@ -79,7 +102,7 @@ export const lanePage = {
           first !== null &&
             section(
               "Head of line",
-              { aside: [transactionLink(first), ` nonce ${countOf(first.nonce)}`] },
+              { aside: [transactionLink(first), ` nonce ${first.nonce === null ? "none" : countOf(first.nonce)}`] },
               attemptsTable(first, market),
             ),
           section(
@@ -87,7 +110,7 @@ export const lanePage = {
             { aside: h("a", { href: toTransactions({ signer, chain: chainId }) }, "all of this lane") },
             newest.length === 0
               ? empty("Nothing was sent from here yet.")
-              : transactionTable("Newest transactions", newest, true),
+              : transactionTable("Newest transactions", newest, { isNarrow: true }),
           ),
         ),
       ),
@@ -95,16 +118,25 @@ export const lanePage = {
   },
 };
 
+/**
+ * @param {string} chain
+ * @param {string} signer
+ * @param {AbortSignal} signal
+ */
 async function laneOf(chain, signer, signal) {
   const isFirst = !asked.has(signer);
   asked.add(signer);
   const query = isFirst ? { fresh: "true" } : {};
-  const { items } = await callApi(`/signers/${encodeURIComponent(signer)}`, { query, signal });
+  const { items } = await readApi("/signers/{signer}", { params: { signer }, query, signal });
   const lane = items.find(({ chainId }) => String(chainId) === chain) ?? items[0];
   if (lane === undefined) throw new Error("This signer has no lane here.");
   return lane;
 }
 
+/**
+ * @param {SignerLane} lane
+ * @param {() => void} refresh
+ */
 function heading(lane, refresh) {
   const { chainId, signer } = lane;
   const kills = (world.attention?.items ?? []).filter(({ code: word }) => word === "KILLED");
@@ -113,26 +145,34 @@ function heading(lane, refresh) {
     kills.some((each) => each.signer === signer),
   );
   const [first, ...rest] = actions;
+  const name = nameOf(signer);
   return h(
     "div.title",
-    h("h1", h("span.mono", shortHex(signer)), " ", quiet(`chain ${chainId}`)),
+    h(
+      "h1",
+      name === null ? h("span.mono", shortHex(signer)) : [said(name, 60), " ", h("small.mono.quiet", shortHex(signer))],
+      " ",
+      quiet(`chain ${chainId}`),
+    ),
     laneState(lane),
     copyButton(signer, "the address"),
-    h("div.buttons.end", actionButton(first, {}, refresh), more(rest, refresh)),
+    h("div.buttons.end", first === undefined ? null : actionButtons([first], {}, refresh), more(lane, rest, refresh)),
+    withheld(actions),
   );
 }
 
-function more(actions, refresh) {
-  return h(
-    "details.others.menu",
-    h("summary", "More actions"),
-    h(
-      "div.buttons",
-      actions.map((action) => h("span", { key: wordOf(action) }, actionButton(action, {}, refresh))),
-    ),
-  );
+/**
+ * @param {SignerLane} lane
+ * @param {readonly Action[]} actions
+ * @param {() => void} refresh
+ */
+function more(lane, actions, refresh) {
+  const buttons = [actionButtons(actions, {}, refresh), raiseButton(lane, refresh)].flat();
+  if (buttons.every((button) => button === null)) return null;
+  return h("details.others.menu", h("summary", "More actions"), h("div.buttons", buttons));
 }
 
+/** @param {SignerLane} lane */
 function notices({ suspendedBy, signerAway }) {
   return [
     suspendedBy === "HISTORY"
@@ -147,8 +187,16 @@ function notices({ suspendedBy, signerAway }) {
   ];
 }
 
+/**
+ * @param {SignerLane} lane
+ * @param {Chain | null} market
+ */
 function standing(lane, market) {
   const { chainId, signer, pending, confirmed, failed, stuck, reserved, chainCounts, balance, owner, lease } = lane;
+  /**
+   * @param {string} state
+   * @param {number} value
+   */
   const count = (state, value) =>
     value === 0 ? "0" : h("a", { href: toTransactions({ signer, chain: chainId, state }) }, countOf(value));
   return section(
@@ -161,7 +209,7 @@ function standing(lane, market) {
           ? "no node acts for it now"
           : [said(owner.nodeId, 60), lease === null ? null : quiet(`, token ${lease.fencingToken}`)],
       Lease: lease === null ? null : [left(lease.expiresAt), quiet(" unless its heartbeat renews it")],
-      Balance: balance === null ? quiet("not asked yet") : `${etherOf(balance)} ether`,
+      Balance: balance === null ? quiet("not asked yet") : [ether(balance), " ether"],
       "Chain counts":
         chainCounts === null
           ? quiet("not asked yet")
@@ -191,6 +239,7 @@ function standing(lane, market) {
   );
 }
 
+/** @type {Readonly<Record<string, string>>} */
 const LIMITS = {
   SUSPENDED: "the lane is suspended or stopped",
   CHAIN_UNSURE: "whether the chain that answers is ours is being looked at",
@@ -200,7 +249,11 @@ const LIMITS = {
   FULL: "the window is full: the next goes when one is mined",
 };
 
-/** Shows the in-flight window: its limit, its use, and what blocks the next transaction. */
+/**
+ * Shows the in-flight window: its limit, its use, and what blocks the next transaction.
+ *
+ * @param {SignerLane} lane
+ */
 function inFlight({ window, owner }) {
   if (window === null) return quiet(owner === null ? "no node acts for it" : "known to the node that acts for it");
   const { configured, open, inFlight: count, limitedBy } = window;
@@ -212,6 +265,7 @@ function inFlight({ window, owner }) {
   ];
 }
 
+/** @param {SignerLane} lane */
 function holes({ holes: open }) {
   if (open.length === 0) return null;
   const rows = open.map(({ nonce, why, detail, since }) =>
@@ -234,9 +288,13 @@ function holes({ holes: open }) {
 /**
  * Shows decisions about the lane and its lowest open transaction (by people, the hook, policies or the node), newest
  * first.
+ *
+ * @param {SignerLane} lane
+ * @param {Transaction | null} first
  */
 function decisions({ decisions: ofLane = [] }, first) {
   const steps = (first?.history ?? []).filter(({ actor, event }) => actor !== null || DECIDED[event] !== undefined);
+  /** @type {readonly Decision[]} */
   const ofHead = steps.map(({ event, actor, reason, nodeId, fencingToken, lastAt }) => {
     return {
       action: DECIDED[event] ?? wordsOf(event),
@@ -245,9 +303,10 @@ function decisions({ decisions: ofLane = [] }, first) {
       nodeId,
       fencingToken,
       at: lastAt,
-      tx: first,
+      ...(first === null ? {} : { tx: first }),
     };
   });
+  /** @type {Decision[]} */
   const taken = [...ofLane, ...ofHead].sort((a, b) => Date.parse(b.at) - Date.parse(a.at));
   return section(
     "Decisions",
@@ -256,13 +315,18 @@ function decisions({ decisions: ofLane = [] }, first) {
   );
 }
 
-/** Texts for history steps that the node decided by itself. */
+/**
+ * Texts for history steps that the node decided by itself.
+ *
+ * @type {Readonly<Record<string, string>>}
+ */
 const DECIDED = {
   reprice: "raised the fee",
   stick: "called it stuck",
   unstick: "took it up again",
 };
 
+/** @param {Decision} decision */
 function decision({ action, actor, reason, nodeId, fencingToken, at, tx }) {
   return h(
     "li",

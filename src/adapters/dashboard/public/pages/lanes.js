@@ -1,12 +1,15 @@
-import { callApi } from "../api.js";
+/** @import { AnswerAt, Columns, Mood, PageOf, Query, RouteQuery, SignerLane } from "../../page-types.ts" */
+import { readApi } from "../api.js";
 import { h } from "../dom.js";
-import { countOf, durationOf, etherOf, plural } from "../formats.js";
-import { chainFilter, paging, textFilter } from "../parts/filters.js";
-import { cell, chainName, empty, laneLink, quiet, said, table } from "../parts/words.js";
+import { countOf, durationOf, plural } from "../formats.js";
+import { chainFilter, textFilter } from "../parts/filters.js";
+import { paging } from "../parts/paging.js";
+import { cell, chainName, empty, ether, laneLink, quiet, said, table } from "../parts/words.js";
 import { linkTo, toTransaction, toTransactions } from "../routes.js";
 
 const PAGE = 100;
 
+/** @type {Columns} */
 const COLUMNS = [
   ["Signer", "grow"],
   ["State"],
@@ -19,13 +22,17 @@ const COLUMNS = [
   ["Owner", "wide"],
 ];
 
-/** Page of all lanes, loaded in pages, without calls to the chain. */
+/**
+ * Page of all lanes, loaded in pages, without calls to the chain.
+ *
+ * @type {PageOf<AnswerAt<"/signers">>}
+ */
 export const lanesPage = {
   title: () => "Lanes",
 
   load({ route, signal }) {
     const { needs, chain, owner, after } = route.query;
-    return callApi("/signers", { query: { needs, chainId: chain, owner, after, limit: PAGE }, signal });
+    return readApi("/signers", { query: { needs, chainId: chain, owner, after, limit: PAGE }, signal });
   },
 
   view({ items, next }, { route, go }) {
@@ -33,13 +40,21 @@ export const lanesPage = {
     return [
       h("div.title", h("h1", "Lanes"), quiet("a signer on a chain: its own order, its own lease")),
       filters(query, go),
-      items.length === 0 ? nothing(query) : table("Lanes", COLUMNS, items.map(row)),
+      items.length === 0 ? nothing(query) : table("Lanes", COLUMNS, items.map(row), totals(items)),
       paging(["lanes"], query, next),
     ];
   },
 };
 
+/**
+ * @param {RouteQuery} query
+ * @param {(query: Query) => void} go
+ */
 function filters(query, go) {
+  /**
+   * @param {string | undefined} needs
+   * @param {string} label
+   */
   const tab = (needs, label) =>
     h(
       "a",
@@ -57,6 +72,7 @@ function filters(query, go) {
   );
 }
 
+/** @param {RouteQuery} query */
 function nothing({ needs, chain, owner }) {
   if (needs === undefined && chain === undefined && owner === undefined) {
     return empty("No signer is configured, and no lane was ever used.");
@@ -67,6 +83,34 @@ function nothing({ needs, chain, owner }) {
   );
 }
 
+/**
+ * Sums of this page. Balances of several chains are not added up.
+ *
+ * @param {readonly SignerLane[]} items
+ */
+function totals(items) {
+  const sum = (/** @type {"pending" | "confirmed" | "failed"} */ name) =>
+    countOf(items.reduce((total, lane) => total + lane[name], 0));
+  const isOneChain = new Set(items.map(({ chainId }) => chainId)).size === 1;
+  const ethers = items.reduce((total, { balance }) => total + BigInt(balance ?? 0), 0n);
+  return h(
+    "tfoot",
+    h(
+      "tr",
+      cell("grow", "This page: ", plural(items.length, "lane")),
+      cell(""),
+      cell(""),
+      cell("right mono", sum("pending")),
+      cell("wide"),
+      cell("right wide mono", sum("confirmed")),
+      cell("right wide mono", sum("failed")),
+      cell("right mono", isOneChain ? ether(String(ethers)) : quiet("–")),
+      cell("wide"),
+    ),
+  );
+}
+
+/** @param {SignerLane} lane */
 function row(lane) {
   const {
     chainId,
@@ -80,6 +124,10 @@ function row(lane) {
     balance,
     owner,
   } = lane;
+  /**
+   * @param {string} state
+   * @param {number} number
+   */
   const count = (state, number) =>
     number === 0 ? quiet("0") : h("a", { href: toTransactions({ signer, chain: chainId, state }) }, countOf(number));
   return h(
@@ -97,13 +145,21 @@ function row(lane) {
     ),
     cell("right wide mono", count("CONFIRMED", confirmed)),
     cell("right wide mono", count("FAILED_FINAL", failed)),
-    cell("right mono", balance === null ? quiet("not asked") : etherOf(balance)),
+    cell("right mono", balance === null ? quiet("not asked") : ether(balance)),
     cell("wide", owner === null ? quiet("none") : said(owner.nodeId, 40)),
   );
 }
 
-/** Returns the most severe state of a lane. */
+/**
+ * Returns the most severe state of a lane.
+ *
+ * @param {SignerLane} lane
+ */
 export function laneState({ stuck, holes, signerAway, suspendedBy, pending, cursor, reserved }) {
+  /**
+   * @param {Mood} mood
+   * @param {string} text
+   */
   const state = (mood, text) => h("span", { class: `state ${mood}` }, h("b", text));
   if (suspendedBy === "HISTORY") return state("stuck", "waits for an operator");
   if (stuck > 0) return state("stuck", `${countOf(stuck)} stuck`);

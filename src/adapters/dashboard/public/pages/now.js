@@ -1,80 +1,109 @@
-import { callApi } from "../api.js";
+/** @import { Action, Attention, AttentionItem, Chain, Overview, PageOf, SignerLane, Transaction } from "../../page-types.ts" */
+import { readApi } from "../api.js";
 import { h } from "../dom.js";
-import { countOf, durationOf, gweiOf, plural, wordsOf } from "../formats.js";
-import { actionButton } from "../parts/action-dialog.js";
+import { countOf, durationOf, plural, wordsOf } from "../formats.js";
 import { meaningOf } from "../parts/actions.js";
 import { approvalLine } from "../parts/approval.js";
 import { pastAlerts, places } from "../parts/past-alerts.js";
+import { actionButtons, withheld } from "../parts/scopes.js";
 import { testTransfers } from "../parts/test-transfers.js";
-import { age, cell, copyButton, quiet, said, section, table } from "../parts/words.js";
+import { age, cell, copyButton, gwei, quiet, said, section, table } from "../parts/words.js";
 import { linkTo, toLane, toTransaction, toTransactions } from "../routes.js";
 import { answered } from "../sight.js";
-import { attentionSight, sightNow, world } from "../world.js";
+import { attentionSight, may, sightNow, world } from "../world.js";
 import { firstSteps } from "./transactions.js";
+
+/**
+ * `awaited`: transactions that wait for approval, by id.
+ *
+ * @typedef {{
+ *   readonly isNew: boolean, readonly signers: readonly SignerLane[], readonly problem: Error | null,
+ *   readonly awaited: ReadonlyMap<string, Transaction>,
+ * }} NowData
+ */
 
 const MOODS = { CRITICAL: "critical", ERROR: "error", WARNING: "warning" };
 
-/** Start page: problems that need a person, worst first, and the overview below them. */
+/**
+ * Start page: problems that need a person, worst first, and the overview below them.
+ *
+ * @type {PageOf<NowData>}
+ */
 export const nowPage = {
   title: () => "Now",
 
   async load({ signal }) {
     // If the overview cannot be loaded, the list of problems is shown without it.
-    const [attention, overview] = await Promise.all(
-      ["attention", "overview"].map((name) => world[name] ?? first(`/${name}`, signal)),
-    );
-    if (attention instanceof Error) throw attention;
+    const [attention, overview] = await Promise.all([
+      world.attention ?? readApi("/attention", { signal }).then(counted("/attention")),
+      world.overview ?? readApi("/overview", { signal }).then(counted("/overview")).catch(asError),
+    ]);
     world.attention ??= attention;
-    if (overview instanceof Error) return { isNew: false, signers: [], problem: overview };
+    if (overview instanceof Error) return { isNew: false, signers: [], problem: overview, awaited: new Map() };
     const isNew = total(overview.states) === 0;
-    const signers = isNew || world.isDev ? (await callApi("/signers", { query: { limit: 20 }, signal })).items : [];
+    const signers = isNew || world.isDev ? (await readApi("/signers", { query: { limit: 20 }, signal })).items : [];
     world.overview ??= overview;
     return { isNew, signers, problem: null, awaited: await awaitedOf(attention, signal) };
   },
 
-  view({ isNew, signers, problem, awaited = new Map() }, { refresh }) {
+  view({ isNew, signers, problem, awaited }, { refresh }) {
     const { attention, overview } = world;
+    if (attention === null) return null;
     return [
       headline(attention, overview),
+      withheld(attention.items.flatMap(({ actions }) => actions)),
       attention.items.length === 0
         ? null
         : h(
             "ol.troubles",
-            attention.items.map((item) => trouble(item, { refresh, transaction: awaited.get(item.txId) })),
+            attention.items.map((item) =>
+              trouble(item, { refresh, transaction: item.txId === null ? undefined : awaited.get(item.txId) }),
+            ),
           ),
       attention.more > 0 ? h("p.quiet", `and ${countOf(attention.more)} more`) : null,
       pastAlerts(attention.past),
       isNew ? firstSteps(signers) : null,
       overview === null ? h("p.notice.bad", `How everything goes cannot be shown: ${problem?.message}.`) : null,
       overview === null ? null : [figures(overview), states(overview), chains(overview.chains)],
-      world.isDev && signers.length > 0 ? testTransfers(signers) : null,
+      world.isDev && signers.length > 0 && may("submit") ? testTransfers(signers) : null,
     ];
   },
 };
 
+/** @param {Overview["states"]} counts */
 function total(counts) {
   return Object.values(counts).reduce((sum, count) => sum + count, 0);
 }
 
-/** Loads a path. A failure is returned, not thrown, so that the page can show it; the poll repeats the request. */
-function first(path, signal) {
-  return callApi(path, { signal }).then(
-    (answer) => {
-      answered(path);
-      return answer;
-    },
-    (error) => error,
-  );
+/**
+ * Records a good answer of a data source.
+ *
+ * @param {string} path
+ */
+function counted(path) {
+  return /** @template T @param {T} answer */ (answer) => {
+    answered(path);
+    return answer;
+  };
+}
+
+/** @param {unknown} error */
+function asError(error) {
+  return error instanceof Error ? error : new Error(String(error));
 }
 
 /**
  * Headline of the start page. Green requires both the list of problems and the overview. Red requires the list of
  * problems; if a part is missing, the headline names it.
+ *
+ * @param {Attention} attention
+ * @param {Overview | null} overview
  */
 function headline({ items, more, asOf }, overview) {
   const count = items.length + more;
   const { kind, why } = count === 0 ? sightNow() : attentionSight();
-  const mood = kind === "blind" ? "critical blind" : kind === "unknown" ? "unknown" : MOODS[items[0]?.severity];
+  const mood =
+    kind === "blind" ? "critical blind" : kind === "unknown" ? "unknown" : items[0] && MOODS[items[0].severity];
   const title =
     kind === "blind" ? why : kind === "unknown" ? "Not known" : count === 0 ? "All is well" : troubled(count);
   return h(
@@ -99,6 +128,7 @@ function headline({ items, more, asOf }, overview) {
   );
 }
 
+/** @param {number} count */
 function troubled(count) {
   return `${plural(count, "thing")} ${count === 1 ? "needs" : "need"} attention`;
 }
@@ -114,22 +144,31 @@ function picket() {
 
 /** Number of transactions awaiting approval whose payload is loaded and shown. */
 const MOST_AWAITED = 20;
+/** @type {Map<string, Transaction>} */
 const read = new Map();
 
+/**
+ * @param {Attention} attention
+ * @param {AbortSignal} signal
+ */
 async function awaitedOf({ items }, signal) {
-  const ids = items.filter(({ code }) => code === "AWAITING_APPROVAL").map(({ txId }) => txId);
+  const ids = items.flatMap(({ code, txId }) => (code === "AWAITING_APPROVAL" && txId !== null ? [txId] : []));
   const shown = ids.slice(0, MOST_AWAITED);
   for (const txId of read.keys()) if (!shown.includes(txId)) read.delete(txId);
   await Promise.all(
     shown.map(async (txId) => {
       if (read.has(txId)) return;
-      const transaction = await callApi(`/tx/${txId}`, { signal }).catch(() => null);
+      const transaction = await readApi("/tx/{txId}", { params: { txId }, signal }).catch(() => null);
       if (transaction !== null) read.set(txId, transaction);
     }),
   );
   return new Map(read);
 }
 
+/**
+ * @param {AttentionItem} item
+ * @param {{ readonly refresh: () => void, readonly transaction: Transaction | undefined }} context
+ */
 function trouble(item, { refresh, transaction }) {
   const { id, severity, code, sentence, since, asOf, waiting, actions } = item;
   return h(
@@ -144,13 +183,13 @@ function trouble(item, { refresh, transaction }) {
         h("span.code", wordsOf(code)),
         places(item),
         since !== null && h("span", "for ", age(since, "")),
-        isOld(asOf) ? h("span", "figures of ", age(asOf)) : null,
+        asOf !== undefined && isOld(asOf) ? h("span", "figures of ", age(asOf)) : null,
         waiting !== 0 && h("span.behind", `${countOf(waiting)} ${waiting === 1 ? "waits" : "wait"} behind it`),
       ),
     ),
     h(
       "div.buttons",
-      FUNDING.has(code) ? copyButton(item.signer, "the address to send funds to") : null,
+      FUNDING.has(code) && item.signer !== null ? copyButton(item.signer, "the address to send funds to") : null,
       actions.length === 0 ? lookButton(item) : actions.map((action) => actionOrLink(action, refresh, transaction)),
     ),
   );
@@ -158,28 +197,43 @@ function trouble(item, { refresh, transaction }) {
 
 const OLD_FIGURES_MS = 15_000;
 
+/** @param {string} asOf */
 function isOld(asOf) {
-  return asOf !== undefined && Date.now() - Date.parse(asOf) > OLD_FIGURES_MS;
+  return Date.now() - Date.parse(asOf) > OLD_FIGURES_MS;
 }
 
 /** Codes of problems that only a deposit solves. */
 const FUNDING = new Set(["INSUFFICIENT_FUNDS", "LOW_BALANCE"]);
 
-/** Link for a problem without an action. */
+/**
+ * Link for a problem without an action.
+ *
+ * @param {AttentionItem} item
+ */
 function lookButton({ txId, chainId, signer, nodeId }) {
   if (txId !== null) return h("a.button", { href: toTransaction(txId) }, "Look at the transaction");
   if (signer !== null) return h("a.button", { href: toLane(chainId ?? "all", signer) }, "Look at the lane");
   return nodeId === null ? null : h("a.button", { href: linkTo(["cluster"]) }, "Look at the nodes");
 }
 
-/** Button or link for an action: GET actions are links, all others are confirmed in a dialog. */
+/**
+ * Button or link for an action: GET actions are links, all others are confirmed in a dialog.
+ *
+ * @param {Action} action
+ * @param {() => void} refresh
+ * @param {Transaction | undefined} transaction
+ */
 function actionOrLink(action, refresh, transaction) {
   const about = transaction === undefined ? {} : { transaction };
-  if (action.method !== "GET") return actionButton({ ...action, label: meaningOf(action).label }, about, refresh);
+  if (action.method !== "GET") return actionButtons([{ ...action, label: meaningOf(action).label }], about, refresh);
   return h("a.button", { href: pageOf(action.path) }, action.label);
 }
 
-/** Returns the dashboard page that corresponds to an API path. */
+/**
+ * Returns the dashboard page that corresponds to an API path.
+ *
+ * @param {string} path
+ */
 function pageOf(path) {
   const { pathname, searchParams } = new URL(path, document.baseURI);
   const [, kind, id] = /\/api\/v1\/([a-z]+)(?:\/([^/]+))?/.exec(pathname) ?? [];
@@ -189,8 +243,11 @@ function pageOf(path) {
   return linkTo(kind === "tx" ? ["tx"] : []);
 }
 
+/** @param {Overview} overview */
 function figures({ createdPerMinute, completedPerMinute, timeToFinalitySeconds: time, oldestPending, lanes }) {
-  const rate = (value) => value?.toLocaleString("en", { maximumFractionDigits: value < 10 ? 1 : 0 }) ?? "–";
+  /** @param {number | null} value */
+  const rate = (value) =>
+    value === null ? "–" : value.toLocaleString("en", { maximumFractionDigits: value < 10 ? 1 : 0 });
   return h(
     "div.figures",
     figure("Created", rate(createdPerMinute), "a minute", linkTo(["tx"])),
@@ -215,6 +272,12 @@ function figures({ createdPerMinute, completedPerMinute, timeToFinalitySeconds: 
   );
 }
 
+/**
+ * @param {string} name
+ * @param {string} value
+ * @param {string} under
+ * @param {string} href
+ */
 function figure(name, value, under, href) {
   return h("a.figure", { href }, h("span.name", name), h("b", value), h("small", under));
 }
@@ -231,9 +294,13 @@ const STATE_MOODS = {
 /**
  * Bar of transactions per state. The bar shows only open transactions, because final ones are thousands of times more;
  * the numbers show all.
+ *
+ * @param {Overview} overview
  */
 function states({ states: counts }) {
-  const open = ["CREATED", "ALLOCATED", "TRACKING", "STUCK"].filter((state) => counts[state] > 0);
+  const open = /** @type {const} */ (["CREATED", "ALLOCATED", "TRACKING", "STUCK"]).filter(
+    (state) => counts[state] > 0,
+  );
   const all = open.reduce((sum, state) => sum + counts[state], 0);
   const bar = open.map((state) =>
     h("span", {
@@ -249,7 +316,7 @@ function states({ states: counts }) {
     all === 0 ? null : h("div.bar", { "aria-hidden": "true" }, bar),
     h(
       "ul.states",
-      Object.keys(STATE_MOODS).map((state) =>
+      /** @type {(keyof typeof STATE_MOODS)[]} */ (Object.keys(STATE_MOODS)).map((state) =>
         h(
           "li",
           h(
@@ -266,6 +333,7 @@ function states({ states: counts }) {
 
 const ENDPOINT_MOODS = { up: "done", behind: "waiting", failing: "failed", foreign: "failed", unknown: "quiet" };
 
+/** @param {readonly Chain[]} known */
 function chains(known) {
   const rows = known.map(({ chainId, reachable, head, headSince, blockSeconds, stalled, baseFee, endpoints }) =>
     h(
@@ -283,7 +351,7 @@ function chains(known) {
         headSince === null ? quiet("unknown") : h("span", { class: stalled ? "bad" : null }, age(headSince)),
         blockSeconds !== null && h("small.quiet.wide", `, one every ${durationOf(blockSeconds * 1_000)}`),
       ),
-      cell("right mono", baseFee === null ? quiet("unknown") : gweiOf(baseFee)),
+      cell("right mono", baseFee === null ? quiet("unknown") : gwei(baseFee)),
       cell("grow", endpoints.map(endpoint)),
     ),
   );
@@ -298,6 +366,7 @@ function chains(known) {
   );
 }
 
+/** @param {Chain["endpoints"][number]} endpoint */
 function endpoint({ url, status, behind }) {
   const lag = behind === null || behind === 0 ? "" : `, ${plural(behind, "block")} behind`;
   return h("span", { class: `endpoint state ${ENDPOINT_MOODS[status]}` }, said(url, 60), " ", h("b", status), lag);

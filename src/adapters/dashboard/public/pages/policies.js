@@ -1,18 +1,26 @@
-import { callApi } from "../api.js";
+/** @import { AnswerAt, Columns, PageOf, Usage } from "../../page-types.ts"
+ * @import { Child } from "../dom.js" */
+import { failureOf, readApi } from "../api.js";
 import { h } from "../dom.js";
-import { countOf, etherOf } from "../formats.js";
-import { age, cell, code, empty, laneLink, quiet, said, saidLines, section, table } from "../parts/words.js";
+import { countOf, momentOf } from "../formats.js";
+import { age, cell, code, empty, ether, laneLink, quiet, said, saidLines, section, table } from "../parts/words.js";
 
-/** Page of the policies, their usage, and the API keys. */
+/** @typedef {{ readonly policies: AnswerAt<"/policy">, readonly usage: Usage, readonly keys: AnswerAt<"/keys"> | null }} PoliciesData */
+
+/**
+ * Page of the policies, their usage, and the API keys.
+ *
+ * @type {PageOf<PoliciesData>}
+ */
 export const policiesPage = {
   title: () => "Policies and keys",
 
   async load({ signal }) {
     const [policies, usage, keys] = await Promise.all([
-      callApi("/policy", { signal }),
-      callApi("/policy/usage", { signal }),
+      readApi("/policy", { signal }),
+      readApi("/policy/usage", { signal }),
       // Listing API keys requires the scope `admin`; without it the list is left out.
-      callApi("/keys", { signal }).catch((error) => (error.status === 403 ? null : Promise.reject(error))),
+      readApi("/keys", { signal }).catch((error) => (failureOf(error).status === 403 ? null : Promise.reject(error))),
     ]);
     return { policies, usage, keys };
   },
@@ -37,21 +45,27 @@ export const policiesPage = {
   },
 };
 
-/** Shows the version of the policies, who changed it, when and why. */
+/**
+ * Shows the version of the policies, who changed it, when and why.
+ *
+ * @param {AnswerAt<"/policy">} policies
+ */
 function changeOf({ version, hash, changedAt, changedBy, reason }) {
   if (hash === null) return null;
   return [
     `version ${version} `,
-    quiet(`by ${changedBy} at ${changedAt}: `),
+    quiet(`by ${changedBy}, ${changedAt === null ? "" : momentOf(changedAt)}: `),
     said(reason ?? "", 200),
     " ",
     code(hash.slice(0, 18)),
   ];
 }
 
+/** @param {Usage} usage */
 function usageTable({ signers, keys }) {
   if (signers.length + keys.length === 0)
     return empty("Nothing is counted: no policy has a limit, or nothing was sent.");
+  /** @type {Columns} */
   const columns = [
     ["Who", "grow"],
     ["Value, hour", "right"],
@@ -59,6 +73,11 @@ function usageTable({ signers, keys }) {
     ["Cost, hour", "right wide"],
     ["Cost, day", "right wide"],
   ];
+  /**
+   * @param {string} name
+   * @param {Usage["signers"][number] | Usage["keys"][number]} use
+   * @param {Child} shown
+   */
   const row = (name, { chainId, hour, day }, shown) =>
     h(
       "tr",
@@ -76,12 +95,17 @@ function usageTable({ signers, keys }) {
   return table("Used of the limits", columns, rows);
 }
 
+/**
+ * @param {string} amount
+ * @param {string | null} most
+ */
 function used(amount, most) {
-  if (most === null) return quiet(etherOf(amount));
+  if (most === null) return quiet(ether(amount));
   const isNear = BigInt(amount) * 10n >= BigInt(most) * 9n;
-  return h("span", { class: isNear ? "bad" : null }, `${etherOf(amount)} of ${etherOf(most)}`);
+  return h("span", { class: isNear ? "bad" : null }, ether(amount), " of ", ether(most));
 }
 
+/** @param {AnswerAt<"/keys"> | null} keys */
 function keyTable(keys) {
   if (keys === null) return empty("Your key may not see them: that takes a key with admin.");
   if (keys.items.length === 0) return empty("None. Keys of the configuration are not listed here.");

@@ -1,23 +1,14 @@
-import { callApi } from "../api.js";
+/** @import { Explanation, PageOf, Step, Transaction } from "../../page-types.ts" */
+import { readApi } from "../api.js";
 import { h } from "../dom.js";
-import {
-  countOf,
-  durationOf,
-  etherOf,
-  gweiOf,
-  momentOf,
-  plural,
-  shortId,
-  timeOf,
-  visible,
-  wordsOf,
-} from "../formats.js";
-import { actionButton } from "../parts/action-dialog.js";
+import { countOf, durationOf, exactOf, momentOf, plural, shortId, timeOf, visible, wordsOf } from "../formats.js";
 import { actionsFor, actionsOf, wordOf } from "../parts/actions.js";
 import { attemptsTable, marketNow } from "../parts/attempts.js";
+/** @import { DecodedCall } from "../parts/calls.js" */
 import { decodedCall } from "../parts/calls.js";
 import { explainedOf, explanation } from "../parts/explanation.js";
 import { onChain } from "../parts/on-chain.js";
+import { actionButtons, withheld } from "../parts/scopes.js";
 import {
   age,
   chainName,
@@ -25,6 +16,7 @@ import {
   copyButton,
   explored,
   facts,
+  gwei,
   laneLink,
   quiet,
   said,
@@ -37,16 +29,20 @@ import { chainOf } from "../world.js";
 
 const MOVING_MS = 1_500;
 
-/** Page of one transaction: its state, the reason, its attempts and possible actions. */
+/**
+ * Page of one transaction: its state, the reason, its attempts and possible actions.
+ *
+ * @type {PageOf<{ readonly transaction: Transaction, readonly explained: Explanation }>}
+ */
 export const transactionPage = {
-  title: ({ transaction } = {}) =>
-    transaction === undefined
+  title: (data) =>
+    data === undefined
       ? "Transaction"
-      : visible(transaction.requestId ?? shortId(transaction.txId)).slice(0, 60),
+      : visible(data.transaction.requestId ?? shortId(data.transaction.txId)).slice(0, 60),
 
   async load({ route, signal }) {
-    const path = `/tx/${encodeURIComponent(route.parts[1])}`;
-    const transaction = await callApi(path, { query: { include: "history" }, signal });
+    const params = { txId: route.parts[1] ?? "" };
+    const transaction = await readApi("/tx/{txId}", { params, query: { include: "history" }, signal });
     const { txId, updatedAt, lastSubmittedAt } = transaction;
     return { transaction, explained: await explainedOf(txId, [updatedAt, lastSubmittedAt], signal) };
   },
@@ -78,10 +74,12 @@ export const transactionPage = {
   },
 };
 
+/** @param {Transaction} transaction */
 function isOver({ state }) {
   return state === "CONFIRMED" || state === "FAILED_FINAL";
 }
 
+/** @param {Transaction} transaction */
 function heading(transaction) {
   const { requestId, txId, heldSince } = transaction;
   return h(
@@ -92,7 +90,11 @@ function heading(transaction) {
   );
 }
 
-/** Shows the stages of a transaction at full size, each with its duration. */
+/**
+ * Shows the stages of a transaction at full size, each with its duration.
+ *
+ * @param {Transaction} transaction
+ */
 function road(transaction) {
   const { passed, mood } = progressOf(transaction);
   const durations = stageDurations(transaction);
@@ -104,27 +106,35 @@ function road(transaction) {
       { class: place },
       h("span.post", { "aria-hidden": "true" }),
       h("span.stage", stage),
-      h("small", place === "next" ? "now" : place === "ahead" || took === null || index === 0 ? " " : durationOf(took)),
+      h(
+        "small",
+        place === "next"
+          ? "now"
+          : place === "ahead" || took === null || took === undefined || index === 0
+            ? " "
+            : durationOf(took),
+      ),
     );
   });
   return h("ol", { class: `road ${mood}`, "aria-label": "Stages" }, posts);
 }
 
-/** Shows, behind one click, the actions that the explanation does not suggest. */
+/**
+ * Shows, behind one click, the actions that the explanation does not suggest.
+ *
+ * @param {Transaction} transaction
+ * @param {Explanation} explained
+ * @param {{ readonly baseFee: string | null, readonly refresh: () => void }} context
+ */
 function others(transaction, explained, { baseFee, refresh }) {
   const offered = new Set(actionsOf(explained).map(wordOf));
   const rest = actionsFor(transaction).filter((action) => !offered.has(wordOf(action)));
-  if (rest.length === 0) return null;
-  return h(
-    "details.others",
-    h("summary", "More actions"),
-    h(
-      "div.buttons",
-      rest.map((action) => actionButton(action, { transaction, baseFee }, refresh)),
-    ),
-  );
+  const buttons = actionButtons(rest, { transaction, baseFee }, refresh);
+  if (buttons.length === 0) return withheld(rest, { transaction });
+  return h("details.others", h("summary", "More actions"), h("div.buttons", buttons));
 }
 
+/** @param {Transaction} transaction */
 function about(transaction) {
   const { txId, txHash, chainId, signer, nonce, owner, createdAt, validUntil, submitAttempts, nextResubmitAt } =
     transaction;
@@ -156,6 +166,7 @@ function about(transaction) {
   );
 }
 
+/** @param {Transaction} transaction */
 function call({ chainId, payload, gas, metadata }) {
   const { to, value, data } = payload;
   const known = decodedCall(data);
@@ -164,7 +175,7 @@ function call({ chainId, payload, gas, metadata }) {
     {},
     facts({
       To: to === null ? "a new contract" : explored(chainId, "address", to, code(to)),
-      Value: `${etherOf(value)} ether`,
+      Value: [code(exactOf(value)), " ether ", copyButton(exactOf(value), "the value")],
       "Gas limit": gas === null ? null : countOf(Number(gas)),
       Call: known === null ? null : decoded(known),
       Data: data === "0x" ? null : dataOf(data),
@@ -176,6 +187,7 @@ function call({ chainId, payload, gas, metadata }) {
   );
 }
 
+/** @param {DecodedCall} call */
 function decoded({ name, args }) {
   return [
     h("b", name),
@@ -186,6 +198,7 @@ function decoded({ name, args }) {
   ];
 }
 
+/** @param {string} data */
 function dataOf(data) {
   const bytes = plural((data.length - 2) / 2, "byte");
   return h(
@@ -195,7 +208,11 @@ function dataOf(data) {
   );
 }
 
-/** Texts for final transactions whose nonce was used by something other than the caller's payload. */
+/**
+ * Texts for final transactions whose nonce was used by something other than the caller's payload.
+ *
+ * @type {Readonly<Record<string, string>>}
+ */
 const ENDINGS = {
   CANCELLED: ", used without effect",
   EXPIRED: ", used without effect",
@@ -203,6 +220,7 @@ const ENDINGS = {
   NONCE_CONSUMED_EXTERNALLY: ", of another program's transaction",
 };
 
+/** @param {Transaction} transaction */
 function outcome({ chainId, receipt, lastError, subState }) {
   const failed = lastError === null ? null : h("span.bad", said(lastError));
   if (receipt === null) return section("Receipt", {}, facts({ Mined: "not yet", "Last error": failed }));
@@ -216,7 +234,7 @@ function outcome({ chainId, receipt, lastError, subState }) {
         "span",
         { class: isPlain ? null : status === "success" ? "good" : "bad" },
         status,
-        ENDINGS[subState] ?? "",
+        ENDINGS[subState ?? ""] ?? "",
         verified === false && quiet(", one endpoint's word until it is final"),
       ),
       Block: [explored(chainId, "block", String(blockNumber), countOf(blockNumber)), quiet(`, at ${transactionIndex}`)],
@@ -224,15 +242,25 @@ function outcome({ chainId, receipt, lastError, subState }) {
       Paid:
         effectiveGasPrice === null
           ? null
-          : `${gweiOf(effectiveGasPrice)} gwei, ${etherOf((BigInt(gasUsed) * BigInt(effectiveGasPrice)).toString())} ether`,
+          : [
+              code(exactOf((BigInt(gasUsed) * BigInt(effectiveGasPrice)).toString())),
+              " ether, ",
+              gwei(effectiveGasPrice),
+              " gwei a gas",
+            ],
       Contract: contractAddress === null ? null : explored(chainId, "address", contractAddress, code(contractAddress)),
       "Last error": failed,
     }),
   );
 }
 
-/** History of a transaction: actor, action, fencing token, and the time since the step before. */
+/**
+ * History of a transaction: actor, action, fencing token, and the time since the step before.
+ *
+ * @param {Transaction} transaction
+ */
 function timeline({ history = [] }) {
+  /** @type {number | null} */
   let before = null;
   const steps = history.map((step) => {
     const since = before === null ? null : Date.parse(step.firstAt) - before;
@@ -242,6 +270,10 @@ function timeline({ history = [] }) {
   return h("ol.timeline", steps);
 }
 
+/**
+ * @param {Step} step
+ * @param {number | null} since
+ */
 function entry(
   { ordinal, event, state, subState, nodeId, fencingToken, actor, reason, audit, count, firstAt, lastAt },
   since,

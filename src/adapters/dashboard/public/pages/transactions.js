@@ -1,13 +1,18 @@
-import { callApi, hasKey } from "../api.js";
+/** @import { AnswerAt, Overview, PageOf, Query, RouteQuery, SignerLane } from "../../page-types.ts" */
+import { hasKey, readApi } from "../api.js";
 import { h } from "../dom.js";
-import { chainFilter, choice, paging, textFilter } from "../parts/filters.js";
+import { csvButton } from "../parts/csv.js";
+import { chainFilter, choice, textFilter } from "../parts/filters.js";
+import { paging } from "../parts/paging.js";
 import { testTransfers } from "../parts/test-transfers.js";
 import { transactionTable } from "../parts/transaction-rows.js";
 import { empty, section } from "../parts/words.js";
 import { linkTo, toTransactions } from "../routes.js";
-import { world } from "../world.js";
+import { may, world } from "../world.js";
 
+/** @type {readonly (keyof Overview["states"])[]} */
 const STATES = ["CREATED", "ALLOCATED", "TRACKING", "STUCK", "CONFIRMED", "FAILED_FINAL"];
+/** @type {readonly (readonly [value: string, text: string])[]} */
 const ORDERS = [
   ["newest", "newest first"],
   ["oldest", "oldest first"],
@@ -16,40 +21,62 @@ const PAGE = 50;
 const ADDRESS = /^0x[0-9a-fA-F]{40}$/;
 const HASH = /^0x[0-9a-fA-F]{64}$/;
 
-/** Page of all transactions, newest first, filtered by the page's address. */
+/**
+ * Page of all transactions, newest first, filtered by the page's address.
+ *
+ * @type {PageOf<{ readonly page: AnswerAt<"/tx">, readonly signers: readonly SignerLane[] }>}
+ */
 export const transactionsPage = {
   title: () => "Transactions",
 
   async load({ route, signal }) {
-    const { state, chain, signer, text, order, after } = route.query;
-    const query = { state, chainId: chain, signer, order, after, limit: PAGE, ...wordQuery(text) };
-    const page = await callApi("/tx", { query, signal });
-    return { page, signers: world.isDev ? (await callApi("/signers", { query: { limit: 20 }, signal })).items : [] };
+    const page = await readApi("/tx", {
+      query: { ...queryOf(route.query), after: route.query.after, limit: PAGE },
+      signal,
+    });
+    return { page, signers: world.isDev ? (await readApi("/signers", { query: { limit: 20 }, signal })).items : [] };
   },
 
   view({ page: { items, next }, signers }, { route, go }) {
     const { query } = route;
-    const isFiltered = ["state", "chain", "signer", "text"].some((name) => query[name] !== undefined);
+    const isFiltered = ["state", "chain", "signer", "text", "from", "to"].some((name) => query[name] !== undefined);
     return [
-      h("div.title", h("h1", "Transactions")),
+      h("div.title", h("h1", "Transactions"), h("div.buttons.end", csvButton(queryOf(query)))),
       filters(query, go),
       items.length === 0
         ? isFiltered
           ? nothingFound()
           : firstSteps(signers)
-        : transactionTable("Transactions", items),
+        : transactionTable("Transactions", items, { hasTotals: true }),
       paging(["tx"], query, next),
-      signers.length > 0 ? testTransfers(signers) : null,
+      signers.length > 0 && may("submit") ? testTransfers(signers) : null,
     ];
   },
 };
 
-/** Search query: a hash searches attempts; any other text searches request ids. */
+/**
+ * The API's query of the page's filters.
+ *
+ * @param {RouteQuery} query
+ */
+function queryOf({ state, chain, signer, text, order, from, to }) {
+  return { state, chainId: chain, signer, order, createdAfter: from, createdBefore: to, ...wordQuery(text) };
+}
+
+/**
+ * Search query: a hash searches attempts; any other text searches request ids.
+ *
+ * @param {string | undefined} text
+ */
 function wordQuery(text) {
   if (text === undefined) return {};
   return HASH.test(text) ? { txHash: text } : { requestId: text };
 }
 
+/**
+ * @param {RouteQuery} query
+ * @param {(query: Query) => void} go
+ */
 function filters(query, go) {
   return h(
     "form.filters",
@@ -65,7 +92,12 @@ function filters(query, go) {
   );
 }
 
+/** @param {RouteQuery} query */
 function stateTabs(query) {
+  /**
+   * @param {keyof Overview["states"] | undefined} state
+   * @param {string} label
+   */
   const tab = (state, label) =>
     h(
       "a",
@@ -84,6 +116,7 @@ function stateTabs(query) {
   );
 }
 
+/** @param {keyof Overview["states"] | undefined} state */
 function count(state) {
   const number = state === undefined ? undefined : world.overview?.states[state];
   return number === undefined ? null : h("span.count", number.toLocaleString("en", { notation: "compact" }));
@@ -93,9 +126,13 @@ function nothingFound() {
   return empty("Nothing here is like that. ", h("a", { href: linkTo(["tx"]) }, "Show all transactions"));
 }
 
-/** Help that is shown if the node has no transactions. */
+/**
+ * Help that is shown if the node has no transactions.
+ *
+ * @param {readonly SignerLane[]} signers
+ */
 export function firstSteps(signers) {
-  const [from, to = from] = signers;
+  const [from] = signers;
   if (from === undefined) {
     return section(
       "No transaction yet",
@@ -109,7 +146,10 @@ export function firstSteps(signers) {
       ),
     );
   }
-  const body = JSON.stringify({ signer: from.signer, payload: { to: to.signer, value: "1000000000000000" } });
+  const body = JSON.stringify({
+    signer: from.signer,
+    payload: { to: (signers[1] ?? from).signer, value: "1000000000000000" },
+  });
   const key = hasKey() ? '  -H "authorization: Bearer $FENCEPOST_API_KEY" \\\n' : "";
   const url = new URL("api/v1/tx", document.baseURI);
   const command = `curl -X POST ${url} \\\n${key}  -H "content-type: application/json" \\\n  -d '${body}'`;

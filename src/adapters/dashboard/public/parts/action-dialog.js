@@ -1,33 +1,54 @@
 /**
  * Confirmation dialog of an action: the action's effect, its reason, the request to be sent, and a second confirmation.
+ *
+ * @import { Action, ActionSubject } from "../../page-types.ts"
  */
-import { callApi, randomId } from "../api.js";
-import { byId, draw, h } from "../dom.js";
+import { failureOf, randomId, readApi, sendApi } from "../api.js";
+import { byId, dialogById, draw, h } from "../dom.js";
 import { GWEI_DIGITS, weiOf } from "../formats.js";
 import { chainOf } from "../world.js";
 import { meaningOf, previewOf, wordOf } from "./actions.js";
 import { approvalFacts } from "./approval.js";
+import { say } from "./words.js";
 
 const AMOUNT = "[0-9]+([.][0-9]{1,18})?";
 const GWEI = "[0-9]+([.][0-9]{1,9})?";
 
-/** The open dialog, or null. Only one can be open at a time. */
+/**
+ * The open dialog, or null. Only one can be open at a time. `said`: the user's input by field.
+ *
+ * @typedef {{
+ *   readonly action: Action, about: ActionSubject, readonly onDone: () => void, readonly key: string,
+ *   said: Readonly<Record<string, string | undefined>>, problem: string | null, isBusy: boolean,
+ * }} Open
+ * @type {Open | null}
+ */
 let open = null;
 
-/** Opens the dialog. `about`: the transaction and current fees, for the preview. `onDone`: reloads the page. */
+/**
+ * Opens the dialog. `about`: the transaction and current fees, for the preview. `onDone`: reloads the page.
+ *
+ * @param {Action} action
+ * @param {ActionSubject} about
+ * @param {() => void} onDone
+ */
 export function openAction(action, about, onDone) {
   // One idempotency key per dialog: a second click, or a repeat after a lost answer, is the same action.
   open = { action, about, onDone, key: `dashboard-${randomId()}`, said: {}, problem: null, isBusy: false };
   show();
-  byId("action-dialog").showModal();
+  dialogById("action-dialog").showModal();
   if (about.transaction === undefined) void readUp(open);
 }
 
-/** Loads a transaction that is not on the page, so that the preview can show the action's effect on the chain. */
+/**
+ * Loads a transaction that is not on the page, so that the preview can show the action's effect on the chain.
+ *
+ * @param {Open} mine
+ */
 async function readUp(mine) {
   const [, txId] = /^\/api\/v1\/tx\/([^/]+)\//.exec(mine.action.path) ?? [];
   if (txId === undefined) return;
-  const transaction = await callApi(`/tx/${txId}`).catch(() => null);
+  const transaction = await readApi("/tx/{txId}", { params: { txId } }).catch(() => null);
   if (open !== mine) return;
   if (transaction === null) {
     mine.about = { isUnread: true };
@@ -38,6 +59,11 @@ async function readUp(mine) {
   show();
 }
 
+/**
+ * @param {Action} action
+ * @param {ActionSubject} about
+ * @param {() => void} onDone
+ */
 export function actionButton(action, about, onDone) {
   const { danger } = meaningOf(action);
   const onclick = () => openAction(action, about, onDone);
@@ -47,6 +73,7 @@ export function actionButton(action, about, onDone) {
 /** Actions that cannot be sent before the transaction to approve or reject is loaded. */
 const FOUR_EYES = new Set(["approve", "reject"]);
 
+/** @param {ActionSubject} about */
 function judged({ transaction, isUnread }) {
   if (transaction !== undefined) return h("div.judged", approvalFacts(transaction));
   return isUnread === true
@@ -55,7 +82,9 @@ function judged({ transaction, isUnread }) {
 }
 
 function show() {
-  const { action, about, said, problem, isBusy } = open;
+  const mine = open;
+  if (mine === null) return;
+  const { action, about, problem, isBusy } = mine;
   const { what, fields = [], danger } = meaningOf(action);
   const preview = previewOf(action, about);
   const decides = FOUR_EYES.has(wordOf(action));
@@ -64,12 +93,12 @@ function show() {
     byId("action-dialog"),
     h(
       "form",
-      { key: open.key, onsubmit: submit, oninput: note, method: "dialog" },
+      { key: mine.key, onsubmit: submit, oninput: note, method: "dialog" },
       h("h2", { id: "action-title" }, action.label),
       h("p", what),
       decides ? judged(about) : null,
       preview !== null && h("p.preview", h("b", "On the chain: "), preview),
-      fields.map((field) => FIELDS[field](said)),
+      fields.map((field) => FIELDS[field]()),
       h(
         "label",
         "Reason ",
@@ -84,12 +113,12 @@ function show() {
       h(
         "details",
         h("summary", "The request"),
-        h("pre", { tabindex: "0", "aria-label": "The request" }, requestText()),
+        h("pre", { tabindex: "0", "aria-label": "The request" }, requestText(mine)),
       ),
       h("p.result.bad", { role: "alert" }, problem ?? ""),
       h(
         "div.buttons",
-        h("button.plain", { type: "button", onclick: () => byId("action-dialog").close() }, "Back"),
+        h("button.plain", { type: "button", onclick: () => dialogById("action-dialog").close() }, "Back"),
         h(
           "button",
           { type: "submit", class: danger === true ? "danger solid" : "solid", disabled: isBusy || isBlind },
@@ -100,6 +129,11 @@ function show() {
   );
 }
 
+/**
+ * @param {string} name
+ * @param {string} label
+ * @param {Readonly<Record<string, unknown>>} attributes
+ */
 const input = (name, label, attributes) =>
   h("label", { key: name }, `${label} `, h("input", { name, spellcheck: "false", autocomplete: "off", ...attributes }));
 
@@ -123,11 +157,14 @@ const FIELDS = {
     input("nonce", "Down to nonce", { pattern: "[0-9]+", inputmode: "numeric", placeholder: "as far as it goes" }),
 };
 
+/** @param {{ readonly target: HTMLInputElement }} event */
 function note(event) {
+  if (open === null) return;
   open.said = { ...open.said, [event.target.name]: event.target.value.trim() };
   show();
 }
 
+/** @param {Open} dialog */
 function bodyOf({ action, said }) {
   const { maxFee, tip, to, ether, data, nonce, reason = "" } = said;
   return {
@@ -140,10 +177,20 @@ function bodyOf({ action, said }) {
   };
 }
 
+/**
+ * @param {string | undefined} text
+ * @param {string} pattern
+ * @returns {text is string}
+ */
 function filled(text, pattern) {
   return text !== undefined && new RegExp(`^(?:${pattern})$`).test(text);
 }
 
+/**
+ * @param {string} to
+ * @param {string | undefined} ether
+ * @param {string | undefined} data
+ */
 function payloadOf(to, ether, data) {
   return {
     to,
@@ -152,45 +199,31 @@ function payloadOf(to, ether, data) {
   };
 }
 
-function requestText() {
-  const { method, path } = open.action;
-  return `${method} ${path}\nIdempotency-Key: ${open.key}\n\n${JSON.stringify(bodyOf(open), null, 2)}`;
+/** @param {Open} mine */
+function requestText(mine) {
+  const { method, path } = mine.action;
+  return `${method} ${path}\nIdempotency-Key: ${mine.key}\n\n${JSON.stringify(bodyOf(mine), null, 2)}`;
 }
 
+/** @param {Event} event */
 async function submit(event) {
   event.preventDefault();
   const mine = open;
+  if (mine === null) return;
   mine.isBusy = true;
   mine.problem = null;
   show();
   try {
     const { method, path } = mine.action;
-    await callApi(path.replace(/^\/api\/v1/, ""), {
-      method,
-      body: bodyOf(mine),
-      headers: { "idempotency-key": mine.key },
-    });
-    byId("action-dialog").close();
+    await sendApi({ method, path, body: bodyOf(mine), key: mine.key });
+    dialogById("action-dialog").close();
     say(`${mine.action.label}: the node has accepted it.`);
     mine.onDone();
   } catch (error) {
-    mine.problem =
-      error.status === undefined ? "The node did not answer. Try again: the action is performed once." : error.message;
+    const { status, message } = failureOf(error);
+    mine.problem = status === undefined ? "The node did not answer. Try again: the action is performed once." : message;
   } finally {
     mine.isBusy = false;
     if (open === mine) show();
   }
-}
-
-const SHOWN_MS = 6_000;
-let forgetting;
-
-/** Shows a message at the bottom of the page for a while. */
-export function say(text) {
-  const toast = byId("toast");
-  toast.textContent = text;
-  clearTimeout(forgetting);
-  forgetting = setTimeout(() => {
-    toast.textContent = "";
-  }, SHOWN_MS);
 }

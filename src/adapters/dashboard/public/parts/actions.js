@@ -1,13 +1,20 @@
 /**
  * Operators' actions with their texts. An action is an API request (`action`, `label`, `method`, `path`, `body`) as
  * offered by the list of problems. Its explanation is shown before the request is sent.
+ *
+ * @import { Action, ActionSubject, Explanation, SignerLane, Transaction } from "../../page-types.ts"
  */
 import { gweiOf } from "../formats.js";
 
 /**
- * Texts of each action. `what`: one sentence. `fields`: optional inputs beside the reason. `danger`: true if the action
- * is destructive.
+ * Text of an action. `what`: one sentence. `fields`: optional inputs beside the reason. `danger`: true if the action is
+ * destructive.
+ *
+ * @typedef {{ readonly label: string, readonly what: string, readonly fields?: readonly Field[], readonly danger?: true }} Meaning
+ * @typedef {"fees" | "payload" | "nonce"} Field
  */
+
+/** @type {Readonly<Record<string, Meaning>>} */
 const ACTIONS = {
   resubmit: { label: "Send again", what: "Sends the stored bytes again, now. Nothing new is signed." },
   reprice: {
@@ -66,27 +73,47 @@ const ACTIONS = {
   },
 };
 
+/**
+ * @param {Action} action
+ * @returns {Meaning}
+ */
 export function meaningOf(action) {
   return ACTIONS[wordOf(action)] ?? { label: action.label, what: "Sends the request below." };
 }
 
-/** Returns the name of an action; the API distinguishes some actions only by path and body. */
+/**
+ * Returns the name of an action; the API distinguishes some actions only by path and body.
+ *
+ * @param {Action} action
+ */
 export function wordOf({ action, path, method, body }) {
   if (path.endsWith("/kill"))
     return method === "DELETE" ? "endKill" : path === "/api/v1/kill" ? "killAll" : "killSigner";
-  if (path.endsWith("/resolve") && body?.action === "PLACEHOLDER") return "placeholder";
+  if (path.endsWith("/resolve") && Object(body).action === "PLACEHOLDER") return "placeholder";
   const [, word = action] = /\/([a-z]+)$/.exec(path) ?? [];
   if (path.includes("/signers/") && (word === "suspend" || word === "resume")) return `${word}Lane`;
   return word;
 }
 
+/**
+ * @param {string} word
+ * @param {string} path
+ * @param {Readonly<Record<string, unknown>>} [body]
+ * @param {Action["method"]} [method]
+ * @returns {Action}
+ */
 function actionOf(word, path, body = {}, method = "POST") {
-  return { action: word, label: ACTIONS[word].label, method, path: `/api/v1${path}`, body };
+  return { action: word, label: ACTIONS[word]?.label ?? word, method, path: `/api/v1${path}`, body };
 }
 
-const forTransaction = (txId) => (word) => actionOf(word, `/tx/${txId}/${word}`);
+/** @param {string} txId */
+const forTransaction = (txId) => (/** @type {string} */ word) => actionOf(word, `/tx/${txId}/${word}`);
 
-/** All actions that a transaction's state allows, least drastic first. */
+/**
+ * All actions that a transaction's state allows, least drastic first.
+ *
+ * @param {Transaction} transaction
+ */
 export function actionsFor(transaction) {
   const { txId, state, subState, heldSince } = transaction;
   const action = forTransaction(txId);
@@ -103,13 +130,23 @@ export function actionsFor(transaction) {
   return [];
 }
 
+/** @type {Readonly<Record<string, string>>} */
 const LANE_PATHS = { suspendLane: "suspend", resumeLane: "resume", realign: "realign" };
 
+/**
+ * @param {string} word
+ * @param {Pick<SignerLane, "chainId" | "signer">} lane
+ */
 function laneAction(word, { chainId, signer }) {
   return actionOf(word, `/signers/${signer}/${LANE_PATHS[word]}`, { chainId });
 }
 
-/** Builds an action for a notice which reports that another program used the signer's key. */
+/**
+ * Builds an action for a notice which reports that another program used the signer's key.
+ *
+ * @param {string} word
+ * @param {{ readonly lane: SignerLane, readonly noticeId: string, readonly body: Readonly<Record<string, unknown>> }} subject
+ */
 export function actionFor(word, { lane, noticeId, body }) {
   if (word === "acknowledge") return actionOf(word, `/notices/${noticeId}/acknowledge`, body);
   return word === "killSigner" ? actionOf(word, `/signers/${lane.signer}/kill`) : laneAction(word, lane);
@@ -117,6 +154,10 @@ export function actionFor(word, { lane, noticeId, body }) {
 
 export const stopEverything = () => actionOf("killAll", "/kill");
 
+/**
+ * @param {SignerLane} lane
+ * @param {boolean} isKilled
+ */
 export function actionsForLane(lane, isKilled) {
   return [
     laneAction(lane.suspended ? "resumeLane" : "suspendLane", lane),
@@ -127,14 +168,24 @@ export function actionsForLane(lane, isKilled) {
   ];
 }
 
-/** The actions that an explanation suggests, with their texts. Each is an API request. */
+/**
+ * The actions that an explanation suggests, with their texts. Each is an API request.
+ *
+ * @param {Explanation} explained
+ * @returns {(Action & { readonly code: string })[]}
+ */
 export function actionsOf({ actions }) {
   return actions.map((action) => ({ ...action, label: meaningOf(action).label }));
 }
 
-/** Describes the effect of an action on the chain; null if it has none. */
-export function previewOf(action, { transaction = null, baseFee = null } = {}) {
-  if (transaction === null) return null;
+/**
+ * Describes the effect of an action on the chain; null if it has none.
+ *
+ * @param {Action} action
+ * @param {ActionSubject} [subject]
+ */
+export function previewOf(action, { transaction, baseFee = null } = {}) {
+  if (transaction === undefined) return null;
   const { nonce, signer, attempts } = transaction;
   const standing = attempts.at(-1);
   const offered = standing === undefined ? null : gweiOf(standing.maxFeePerGas ?? standing.gasPrice ?? "0");
@@ -153,7 +204,7 @@ export function previewOf(action, { transaction = null, baseFee = null } = {}) {
         ? "Nothing: it has no nonce yet."
         : `0 ether from ${signer} to itself at nonce ${nonce}. ${price}${market}`;
     case "placeholder":
-      return `0 ether from ${signer} to itself at nonce ${action.body.nonce ?? "that is empty"}. At the market's price.${market}`;
+      return `0 ether from ${signer} to itself at nonce ${Object(action.body).nonce ?? "that is empty"}. At the market's price.${market}`;
     case "replace":
       return `The payload below at nonce ${nonce}. ${price}${market}`;
     default:

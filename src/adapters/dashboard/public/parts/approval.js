@@ -1,20 +1,25 @@
 /**
  * Details shown to an approver: receiver, amount, call, the rule that requires approval, and the highest possible cost.
+ *
+ * @import { Transaction } from "../../page-types.ts"
  */
 import { h } from "../dom.js";
-import { etherOf, plural } from "../formats.js";
+import { exactOf, plural } from "../formats.js";
+/** @import { DecodedCall } from "./calls.js" */
 import { decodedCall } from "./calls.js";
 import { code, explored, facts, left, quiet, said } from "./words.js";
 
+/** @param {Pick<Transaction, "state" | "subState">} transaction */
 export function isAwaiting({ state, subState }) {
   return state === "CREATED" && subState === "AWAITING_APPROVAL";
 }
 
+/** @param {Transaction} transaction */
 export function approvalFacts({ chainId, owner, payload, approval }) {
   const { to, value, data } = payload;
   return facts({
     To: to === null ? "a new contract" : explored(chainId, "address", to, code(to)),
-    Amount: h("b", `${etherOf(value)} ether`),
+    Amount: h("b", `${exactOf(value)} ether`),
     Call: callOf(data),
     "Asked for by": owner === null ? quiet("no API key") : ["the key ", said(owner, 64)],
     Rule: approval === undefined ? quiet("not told") : said(approval.rule, 200),
@@ -23,21 +28,26 @@ export function approvalFacts({ chainId, owner, payload, approval }) {
   });
 }
 
-/** Details of a pending approval in one line, for table rows. */
+/**
+ * Details of a pending approval in one line, for table rows.
+ *
+ * @param {Transaction} transaction
+ */
 export function approvalLine({ payload: { to, value, data }, approval }) {
   const known = decodedCall(data);
   return h(
     "span.approval",
-    h("b", `${etherOf(value)} ether`),
+    h("b", `${exactOf(value)} ether`),
     " to ",
     // Show the receiver's address in full: a shortened address could belong to another account.
     to === null ? "a new contract" : code(to),
     data !== "0x" && [", ", known === null ? unknownCall(data) : signed(known)],
     approval !== undefined && [", by ", said(approval.rule, 120)],
-    approval?.worstCost ? `, at most ${etherOf(approval.worstCost)} ether in all` : null,
+    approval?.worstCost ? `, at most ${exactOf(approval.worstCost)} ether in all` : null,
   );
 }
 
+/** @param {string} data */
 function callOf(data) {
   if (data === "0x") return "none: a transfer of ether";
   const known = decodedCall(data);
@@ -51,16 +61,19 @@ function callOf(data) {
   ];
 }
 
+/** @param {DecodedCall} call */
 function signed({ name, args }) {
   return [h("b", name), "(", args.map((arg, index) => [index === 0 ? "" : ", ", code(arg.value)]), ")"];
 }
 
+/** @param {string} data */
 function unknownCall(data) {
   const bytes = plural((data.length - 2) / 2, "byte");
   return [h("span.bad", "a call that this page cannot read"), ": ", code(data.slice(0, 10)), ` and ${bytes} in all`];
 }
 
+/** @param {Transaction["approval"]} approval */
 function worstOf(approval) {
   if (!approval?.worstCost) return quiet("not known: this node does not serve the chain");
-  return [h("b", `${etherOf(approval.worstCost)} ether`), quiet(" with gas, by the ceilings in force")];
+  return [h("b", `${exactOf(approval.worstCost)} ether`), quiet(" with gas, by the ceilings in force")];
 }

@@ -1,7 +1,9 @@
+/** @import { Attempt, Chain, Columns, Transaction } from "../../page-types.ts" */
 import { h } from "../dom.js";
-import { gweiOf, plural, timeOf } from "../formats.js";
-import { cell, explored, hex, quiet, table } from "./words.js";
+import { plural, timeOf } from "../formats.js";
+import { cell, explored, gwei, hex, quiet, table } from "./words.js";
 
+/** @type {Readonly<Record<string, string>>} */
 const KINDS = {
   initial: "first",
   reprice: "dearer",
@@ -13,6 +15,9 @@ const KINDS = {
 /**
  * Table of a transaction's attempts. Each row shows the attempt's fee beside the market's fee. The mined attempt is
  * marked.
+ *
+ * @param {Transaction} transaction
+ * @param {Chain | null} market
  */
 export function attemptsTable({ chainId, attempts, receipt }, market) {
   if (attempts.length === 0) return h("p.empty", "Nothing is signed yet.");
@@ -30,13 +35,11 @@ export function attemptsTable({ chainId, attempts, receipt }, market) {
         attempt.txHash === null ? quiet("not known") : explored(chainId, "tx", attempt.txHash, hex(attempt.txHash)),
       ),
       cell("fee", feeBar(attempt, highest, receipt === null ? baseFee : null)),
-      cell(
-        "right mono",
-        attempt.maxPriorityFeePerGas === undefined ? quiet("–") : gweiOf(attempt.maxPriorityFeePerGas),
-      ),
+      cell("right mono", attempt.maxPriorityFeePerGas === undefined ? quiet("–") : gwei(attempt.maxPriorityFeePerGas)),
       cell("right", attempt.firstSentAt === null ? quiet("not sent") : timeOf(attempt.firstSentAt)),
     );
   });
+  /** @type {Columns} */
   const columns = [
     ["#", "right"],
     ["Kind"],
@@ -48,26 +51,42 @@ export function attemptsTable({ chainId, attempts, receipt }, market) {
   return table(`${plural(attempts.length, "attempt")} at one nonce`, columns, rows);
 }
 
-/** Base fee as last reported by the node; null if unknown. */
+/**
+ * Base fee as last reported by the node; null if unknown.
+ *
+ * @param {Chain | null} market
+ */
 export function marketNow(market) {
-  if ((market?.baseFee ?? null) === null) return null;
-  const tip = (market.tip ?? null) === null ? "" : `, ${gweiOf(market.tip)} tip`;
-  return quiet(`now ${gweiOf(market.baseFee)} gwei base fee${tip}`);
+  if (market === null || market.baseFee === null) return null;
+  return quiet(
+    "now ",
+    gwei(market.baseFee),
+    " gwei base fee",
+    market.tip === null ? null : [", ", gwei(market.tip), " tip"],
+  );
 }
 
+/** @param {Attempt} attempt */
 function capOf({ maxFeePerGas, gasPrice }) {
   return Number(maxFeePerGas ?? gasPrice ?? 0);
 }
 
-/** Draws a bar for the fee that an attempt offers and a mark for the newest block's base fee. */
+/**
+ * Draws a bar for the fee that an attempt offers and a mark for the newest block's base fee.
+ *
+ * @param {Attempt} attempt
+ * @param {number} highest
+ * @param {string | null} baseFee
+ */
 function feeBar(attempt, highest, baseFee) {
   const cap = capOf(attempt);
   const isShort = baseFee !== null && cap < Number(baseFee);
+  /** @param {number} value */
   const share = (value) => `${((100 * value) / highest).toFixed(1)}%`;
   return h(
     "div",
     { class: isShort ? "fee-bar short" : "fee-bar" },
-    h("span.mono", gweiOf(cap)),
+    h("span.mono", gwei(attempt.maxFeePerGas ?? attempt.gasPrice ?? "0")),
     h(
       "span.track",
       { "aria-hidden": "true" },

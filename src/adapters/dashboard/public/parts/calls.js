@@ -1,5 +1,6 @@
 /** Decodes a payload's call if its selector (the first four bytes) belongs to a well-known function. */
 
+/** @type {Readonly<Record<string, string>>} */
 const KNOWN = {
   a9059cbb: "transfer(address to, uint256 amount)",
   "095ea7b3": "approve(address spender, uint256 amount)",
@@ -19,28 +20,35 @@ const KNOWN = {
 
 const WORD = 64;
 
+/** @typedef {{ readonly name: string, readonly args: readonly { readonly name: string, readonly value: string }[] }} DecodedCall */
+
 /**
- * Decodes call data to `{ name, args: [{ name, type, value }] }`; null if the data does not match a known function
+ * Decodes call data to `{ name, args: [{ name, value }] }`; null if the data does not match a known function
  * exactly.
+ *
+ * @param {string} data
+ * @returns {DecodedCall | null}
  */
 export function decodedCall(data) {
   const signature = KNOWN[data.slice(2, 10)];
   if (signature === undefined) return null;
-  const [, name, list] = /^(\w+)\((.*)\)$/.exec(signature);
+  const [, name = "", list = ""] = /^(\w+)\((.*)\)$/.exec(signature) ?? [];
   const parameters = list === "" ? [] : list.split(", ").map((each) => each.split(" "));
   const words = data.slice(10).match(/.{64}/g) ?? [];
   if (data.length !== 10 + parameters.length * WORD) return null;
-  const args = parameters.map(([type, parameter], index) => ({
-    name: parameter,
-    type,
-    value: argumentOf(type, words[index]),
-  }));
-  return args.some(({ value }) => value === null) ? null : { name, args };
+  const args = parameters.flatMap(([type = "", parameter = ""], index) => {
+    const value = argumentOf(type, words[index] ?? "");
+    return value === null ? [] : [{ name: parameter, value }];
+  });
+  return args.length < parameters.length ? null : { name, args };
 }
 
 /**
  * Decodes one 32-byte word as `type`; null if it is not a valid value, which means that the data belongs to another
  * function.
+ *
+ * @param {string} type
+ * @param {string} word
  */
 function argumentOf(type, word) {
   if (type === "uint256") return BigInt(`0x${word}`).toString();

@@ -1,11 +1,12 @@
-import { callApi } from "../api.js";
+/** @import { Explanation, Transaction } from "../../page-types.ts" */
+import { readApi } from "../api.js";
 import { h } from "../dom.js";
 import { wordsOf } from "../formats.js";
 import { toTransaction } from "../routes.js";
 import { progressOf } from "../stages.js";
 import { world } from "../world.js";
-import { actionButton } from "./action-dialog.js";
 import { actionsOf } from "./actions.js";
+import { actionButtons, withheld } from "./scopes.js";
 import { age, said } from "./words.js";
 
 /**
@@ -13,11 +14,16 @@ import { age, said } from "./words.js";
  * poll.
  */
 const EXPLAINED_FOR_MS = 15_000;
+/** @type {{ readonly key: string, revision: string | undefined, readonly atMs: number, readonly explained: Explanation } | null} */
 let last = null;
 
 /**
  * Loads the explanation of a transaction. The explanation depends on the list of problems and on `state`, the
  * transaction's visible state.
+ *
+ * @param {string} txId
+ * @param {unknown} state
+ * @param {AbortSignal} signal
  */
 export async function explainedOf(txId, state, signal) {
   const key = JSON.stringify([txId, state]);
@@ -25,20 +31,26 @@ export async function explainedOf(txId, state, signal) {
   // The list of problems has a revision number. If no revision was known before, the first known one does not count as
   // a change.
   const isSame = last?.key === key && (last.revision ?? revision) === (revision ?? last.revision);
-  if (isSame && Date.now() - last.atMs < EXPLAINED_FOR_MS) {
+  if (last !== null && isSame && Date.now() - last.atMs < EXPLAINED_FOR_MS) {
     last.revision ??= revision;
     return last.explained;
   }
-  const explained = await callApi(`/tx/${encodeURIComponent(txId)}/explain`, { signal });
+  const explained = await readApi("/tx/{txId}/explain", { params: { txId }, signal });
   last = { key, revision, atMs: Date.now(), explained };
   return explained;
 }
 
-/** Explains why a transaction is not final: one sentence, its causes, and actions as buttons. */
+/**
+ * Explains why a transaction is not final: one sentence, its causes, and actions as buttons.
+ *
+ * @param {Explanation} explained
+ * @param {Transaction} transaction
+ * @param {{ readonly baseFee: string | null, readonly refresh: () => void }} context
+ */
 export function explanation(explained, transaction, { baseFee, refresh }) {
   const { summary, causes, blockedBy, help } = explained;
   const actions = actionsOf(explained);
-  const isBlocked = blockedBy?.txId !== undefined && blockedBy.txId !== transaction.txId;
+  const blocker = blockedBy?.txId === transaction.txId ? undefined : blockedBy?.txId;
   return h(
     "section",
     { class: `card explain ${progressOf(transaction).mood}`, "aria-label": "Why" },
@@ -47,17 +59,26 @@ export function explanation(explained, transaction, { baseFee, refresh }) {
     words(help, actions),
     h(
       "div.buttons",
-      isBlocked ? h("a.button", { href: toTransaction(blockedBy.txId) }, `Look at nonce ${blockedBy.nonce}`) : null,
-      actions.map((action) => actionButton(action, { transaction, baseFee }, refresh)),
+      blocker === undefined
+        ? null
+        : h("a.button", { href: toTransaction(blocker) }, `Look at nonce ${blockedBy?.nonce}`),
+      actionButtons(actions, { transaction, baseFee }, refresh),
     ),
+    withheld(actions, { transaction }),
   );
 }
 
+/** @param {Explanation["causes"][number]} cause */
 function cause({ code, text, since }) {
   return h("li", h("span.code", wordsOf(code)), " ", said(text), since !== undefined && [" ", age(since)]);
 }
 
-/** Shows advice that has no matching action, as text. */
+/**
+ * Shows advice that has no matching action, as text.
+ *
+ * @param {Explanation["help"]} help
+ * @param {readonly { readonly code: string }[]} actions
+ */
 function words(help, actions) {
   const pressed = new Set(actions.map(({ code }) => code));
   const unpressed = help.filter(({ code }) => !pressed.has(code) && code !== "LOOK_AT_BLOCKER");

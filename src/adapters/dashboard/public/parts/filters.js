@@ -1,10 +1,26 @@
-/** Filters of a list. Each filter is part of the page's address; changing it returns to the first page of the list. */
+/**
+ * Filters of a list. Each filter is part of the page's address; changing it returns to the first page of the list.
+ *
+ * @import { Query, RouteQuery } from "../../page-types.ts"
+ */
 import { h } from "../dom.js";
-import { linkTo } from "../routes.js";
 import { world } from "../world.js";
 
-const changed = (query, go, name) => (event) => go({ ...query, [name]: event.target.value.trim(), after: undefined });
+/** @typedef {{ readonly query: RouteQuery, readonly go: (query: Query) => void }} FilterContext */
 
+/**
+ * @param {RouteQuery} query
+ * @param {(query: Query) => void} go
+ * @param {string} name
+ */
+const changed = (query, go, name) => (/** @type {{ readonly target: HTMLInputElement }} */ event) =>
+  go({ ...query, [name]: event.target.value.trim(), after: undefined });
+
+/**
+ * @param {string} label
+ * @param {string} name
+ * @param {FilterContext & Readonly<Record<string, unknown>>} context
+ */
 export function textFilter(label, name, { query, go, ...more }) {
   const value = query[name] ?? "";
   const onchange = changed(query, go, name);
@@ -15,29 +31,29 @@ export function textFilter(label, name, { query, go, ...more }) {
   );
 }
 
-/** Filter by chain, shown only if there is more than one chain. */
+/**
+ * Filter by chain, shown only if there is more than one chain.
+ *
+ * @param {RouteQuery} query
+ * @param {(query: Query) => void} go
+ */
 export function chainFilter(query, go) {
   const chains = world.overview?.chains ?? [];
   if (chains.length < 2 && query.chain === undefined) return null;
   return choice("Chain", "chain", {
     query,
     go,
-    options: [["", "all"], ...chains.map(({ chainId }) => [String(chainId), String(chainId)])],
+    options: [["", "all"], ...chains.map(({ chainId }) => /** @type {const} */ ([String(chainId), String(chainId)]))],
   });
 }
 
+/**
+ * @param {string} label
+ * @param {string} name
+ * @param {FilterContext & { readonly options: readonly (readonly [value: string, text: string])[] }} context
+ */
 export function choice(label, name, { query, go, options }) {
   const shown = options.map(([value, text]) => h("option", { value }, text));
-  const value = query[name] ?? options[0][0];
+  const value = query[name] ?? options[0]?.[0];
   return h("label", `${label} `, h("select", { name, value, onchange: changed(query, go, name) }, shown));
-}
-
-export function paging(parts, query, next) {
-  if (next === null && query.after === undefined) return null;
-  return h(
-    "nav.paging",
-    { "aria-label": "Pages of the list" },
-    query.after !== undefined && h("a", { href: linkTo(parts, { ...query, after: undefined }) }, "First page"),
-    next !== null && h("a", { href: linkTo(parts, { ...query, after: next }) }, "Next page"),
-  );
 }

@@ -1,16 +1,24 @@
 /**
  * Logs and revert reason of a mined transaction, loaded on request. Their content comes from contracts and endpoints,
  * so it is shown as plain text, within the API's limits.
+ *
+ * @import { Logs, Transaction } from "../../page-types.ts"
  */
-import { callApi } from "../api.js";
+import { failureOf, readApi } from "../api.js";
 import { h } from "../dom.js";
 import { plural } from "../formats.js";
 import { age, code, copyButton, empty, explored, quiet, said, section } from "./words.js";
 
-/** Loaded logs and revert reasons, cached by transaction and block, because a reorg changes them. */
+/**
+ * Loaded logs and revert reasons, cached by transaction and block, because a reorg changes them.
+ *
+ * @typedef {{ readonly shown?: Logs | undefined, readonly isAsking?: boolean, readonly problem?: string | undefined }} Looked
+ * @type {Map<string, Looked>}
+ */
 const looks = new Map();
 const MOST_KEPT = 20;
 
+/** @type {Readonly<Record<string, string>>} */
 const UNSHOWN = {
   unmined: "It is in no block any more.",
   unknown: "The endpoint that was asked has no receipt of it. It may be behind: ask again.",
@@ -19,6 +27,7 @@ const UNSHOWN = {
   silent: "No endpoint answered in time, or with something of use.",
 };
 
+/** @param {Transaction} transaction */
 export function onChain({ txId, chainId, receipt }) {
   if (receipt === null) return null;
   const key = `${txId}${receipt.blockHash}`;
@@ -40,24 +49,38 @@ export function onChain({ txId, chainId, receipt }) {
   );
 }
 
+/**
+ * @param {string} key
+ * @param {string} txId
+ */
 async function ask(key, txId) {
   const before = looks.get(key);
   keep(key, { ...before, isAsking: true, problem: undefined });
   try {
-    const { onChain: answer } = await callApi(`/tx/${txId}`, { query: { include: "logs" } });
+    const { onChain: answer } = await readApi("/tx/{txId}", { params: { txId }, query: { include: "logs" } });
     keep(key, { shown: answer });
   } catch (error) {
-    keep(key, { ...before, problem: error.message });
+    keep(key, { ...before, problem: failureOf(error).message });
   }
 }
 
+/**
+ * @param {string} key
+ * @param {Looked} look
+ */
 function keep(key, look) {
   looks.delete(key);
   looks.set(key, look);
-  if (looks.size > MOST_KEPT) looks.delete(looks.keys().next().value);
+  const [oldest] = looks.keys();
+  if (looks.size > MOST_KEPT && oldest !== undefined) looks.delete(oldest);
   dispatchEvent(new Event("redraw"));
 }
 
+/**
+ * @param {Logs} logs
+ * @param {number} chainId
+ * @param {NonNullable<Transaction["receipt"]>} receipt
+ */
 function shown({ kind, logs, more, revert }, chainId, { status }) {
   if (kind !== "shown") return empty(UNSHOWN[kind] ?? kind);
   return [
@@ -71,6 +94,7 @@ function shown({ kind, logs, more, revert }, chainId, { status }) {
   ];
 }
 
+/** @param {Logs["revert"]} revert */
 function reason(revert) {
   if (revert === null)
     return empty(
@@ -78,12 +102,16 @@ function reason(revert) {
     );
   const { name, message, data } = revert;
   return [
-    h("p.bad", name === null && message === null ? "An error of the contract's own." : said(message ?? name, 600)),
+    h("p.bad", said(message ?? name ?? "An error of the contract's own.", 600)),
     data === "0x" ? null : bytes("Revert data", data, (data.length - 2) / 2),
     h("p.quiet", "By calling it again on the state before its block."),
   ];
 }
 
+/**
+ * @param {Logs["logs"][number]} log
+ * @param {number} chainId
+ */
 function entry({ address, topics, data, dataLength, event }, chainId) {
   const where = h("p.quiet", explored(chainId, "address", address, code(address)));
   if (event !== null) return [h("b", said(event.name, 60)), args(event.args), where];
@@ -95,6 +123,7 @@ function entry({ address, topics, data, dataLength, event }, chainId) {
   ];
 }
 
+/** @param {readonly { readonly name: string, readonly value: string }[]} list */
 function args(list) {
   return h(
     "ul.args",
@@ -102,6 +131,11 @@ function args(list) {
   );
 }
 
+/**
+ * @param {string} what
+ * @param {string} data
+ * @param {number} length
+ */
 function bytes(what, data, length) {
   return h(
     "details",

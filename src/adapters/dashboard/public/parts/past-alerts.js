@@ -1,4 +1,8 @@
-/** Alerts about past events, for people who missed them. They do not make the page red. */
+/**
+ * Alerts about past events, for people who missed them. They do not make the page red.
+ *
+ * @import { AttentionItem } from "../../page-types.ts"
+ */
 import { h } from "../dom.js";
 import { countOf, wordsOf } from "../formats.js";
 import { linkTo, toTransaction } from "../routes.js";
@@ -8,8 +12,10 @@ import { age, laneLink, quiet, said, section } from "./words.js";
 const SEEN = "fencepost-seen-alerts";
 const MOST_SEEN = 200;
 
+/** @param {Pick<AttentionItem, "id" | "since">} item */
 const keyOf = ({ id, since }) => `${id} ${since}`;
 
+/** @returns {string[]} */
 function seen() {
   try {
     return JSON.parse(sessionStorage.getItem(SEEN) ?? "[]");
@@ -18,11 +24,13 @@ function seen() {
   }
 }
 
+/** @param {readonly AttentionItem[]} items */
 function dismiss(items) {
   sessionStorage.setItem(SEEN, JSON.stringify([...seen(), ...items.map(keyOf)].slice(-MOST_SEEN)));
   dispatchEvent(new Event("redraw"));
 }
 
+/** @param {readonly AttentionItem[]} past */
 export function pastAlerts(past) {
   const known = new Set(seen());
   const news = past.filter((item) => !known.has(keyOf(item)));
@@ -37,7 +45,12 @@ export function pastAlerts(past) {
           "li.trouble.past",
           { key: keyOf(item), "data-code": item.code },
           h("p.sentence", said(item.sentence, 600)),
-          h("p.meta", h("span.code", wordsOf(item.code)), h("span", age(item.since), ", over"), places(item)),
+          h(
+            "p.meta",
+            h("span.code", wordsOf(item.code)),
+            item.since === null ? null : h("span", age(item.since), ", over"),
+            places(item),
+          ),
         ),
       ),
     ),
@@ -45,7 +58,11 @@ export function pastAlerts(past) {
   );
 }
 
-/** Links to the lane, transaction, chain, node or endpoint that an alert is about. */
+/**
+ * Links to the lane, transaction, chain, node or endpoint that an alert is about.
+ *
+ * @param {AttentionItem} item
+ */
 export function places({ chainId, signer, txId, nonce, nodeId, endpoint }) {
   const lane = signer === null ? null : chainId === null ? h("code", signer) : laneLink(chainId, signer);
   const name = nonce === null ? "transaction" : `nonce ${countOf(nonce)}`;

@@ -1,12 +1,22 @@
 /**
  * Ruler of a lane's nonces: final, in flight, waiting and unused. The page's address sets the shown window (`at`: the
  * nonce in its middle; `zoom`: the number of nonces). Buttons, wheel and arrow keys move the window.
+ *
+ * @import { NonceRuler, Query, Route, RouteQuery, SignerLane, Span } from "../../page-types.ts"
  */
 import { h } from "../dom.js";
 import { countOf, plural, wordsOf } from "../formats.js";
 import { toLane, toTransaction } from "../routes.js";
 
+/**
+ * The shown window: first and last nonce, and how many.
+ *
+ * @typedef {{ readonly from: number, readonly to: number, readonly size: number }} Shown
+ * @typedef {Omit<Span, "kind"> & { readonly kind: Span["kind"] | "closed" }} RulerSpan
+ */
+
 const ZOOMS = [20, 50, 120, 400, 2_000];
+const FEWEST = 20;
 const USUAL_ZOOM = 50;
 
 const KINDS = {
@@ -29,10 +39,14 @@ const NUMBERED = 60;
 /**
  * First and last nonce of the shown window. Without `at`, the lane's lowest open nonce is placed at one third of the
  * window.
+ *
+ * @param {RouteQuery} query
+ * @param {SignerLane} lane
+ * @returns {Shown}
  */
 export function windowOf({ at, zoom }, { chainCounts, cursor, headOfLine }) {
   // Show all nonces of a lane that has only few.
-  const usual = (cursor ?? 0) < ZOOMS[0] ? ZOOMS[0] : USUAL_ZOOM;
+  const usual = (cursor ?? 0) < FEWEST ? FEWEST : USUAL_ZOOM;
   const size = ZOOMS.includes(Number(zoom)) ? Number(zoom) : usual;
   const head = headOfLine?.nonce ?? Math.max(0, Math.min(cursor ?? 0, chainCounts?.latest ?? cursor ?? 0));
   const first =
@@ -41,22 +55,37 @@ export function windowOf({ at, zoom }, { chainCounts, cursor, headOfLine }) {
   return { from, to: from + size - 1, size };
 }
 
-/** Final sub-states that are intended, not failures: the nonce was used by a transaction without effect. */
+/**
+ * Final sub-states that are intended, not failures: the nonce was used by a transaction without effect.
+ *
+ * @type {readonly (string | undefined)[]}
+ */
 const ON_PURPOSE = ["CANCELLED", "EXPIRED"];
 
+/**
+ * @param {Span} span
+ * @returns {RulerSpan}
+ */
 function shownSpan(span) {
   const isMeant = span.kind === "failed" && ON_PURPOSE.includes(span.detail);
   return { ...span, ...(isMeant && { kind: "closed" }), ...(span.detail && { detail: wordsOf(span.detail) }) };
 }
 
+/**
+ * @param {NonceRuler} nonces
+ * @param {Shown} shown
+ * @param {{ readonly route: Route, readonly go: (query: Query) => void, readonly lane: SignerLane }} context
+ */
 export function ruler({ spans: known, mined, cursor }, shown, { route, go, lane }) {
   const spans = known.map(shownSpan);
   const { from, to, size } = shown;
   const middle = from + Math.floor(size / 2);
+  /** @param {number} by */
   const move = (by, zoom = size) => go({ ...route.query, at: Math.max(0, middle + by), zoom });
   const step = Math.max(1, Math.floor(size / 3));
   const closer = ZOOMS.findLast((zoom) => zoom < size);
   const wider = ZOOMS.find((zoom) => zoom > size);
+  /** @type {Readonly<Record<string, () => unknown>>} */
   const keys = {
     ArrowLeft: () => move(-step),
     ArrowRight: () => move(step),
@@ -82,9 +111,10 @@ export function ruler({ spans: known, mined, cursor }, shown, { route, go, lane 
         role: "group",
         "aria-label": `Nonces ${countOf(from)} to ${countOf(to)}. Arrow keys move, plus and minus zoom.`,
         onkeydown: (event) => {
-          if (keys[event.key] === undefined) return;
+          const perform = keys[event.key];
+          if (perform === undefined) return;
           event.preventDefault();
-          keys[event.key]();
+          perform();
         },
         onwheel: (event) => event.deltaX !== 0 && throttled(() => move(Math.sign(event.deltaX) * Math.ceil(size / 10))),
       },
@@ -101,12 +131,18 @@ export function ruler({ spans: known, mined, cursor }, shown, { route, go, lane 
 let turnedAt = 0;
 const TURN_MS = 80;
 
+/** @param {() => void} work */
 function throttled(work) {
   if (Date.now() - turnedAt < TURN_MS) return;
   turnedAt = Date.now();
   work();
 }
 
+/**
+ * @param {string} text
+ * @param {string} label
+ * @param {(() => void) | null} onclick
+ */
 function button(text, label, onclick) {
   return h(
     "button.icon",
@@ -115,18 +151,28 @@ function button(text, label, onclick) {
   );
 }
 
-/** Elements of the ruler: one per span, or one per nonce if there is space. */
-function pieces({ from, to, kind, txId, reservationId, detail }, shown) {
+/**
+ * Elements of the ruler: one per span, or one per nonce if there is space.
+ *
+ * @param {RulerSpan} span
+ * @param {Shown} shown
+ */
+function pieces({ from, to, kind, txId, detail }, shown) {
   const first = Math.max(from, shown.from);
   const last = Math.min(to, shown.to);
   if (first > last) return [];
   const isApart = shown.size <= NUMBERED && last > first;
+  /** @type {readonly (readonly [low: number, high: number])[]} */
   const parts = isApart
-    ? Array.from({ length: last - first + 1 }, (_, index) => [first + index, first + index])
+    ? Array.from({ length: last - first + 1 }, (_, index) => /** @type {const} */ ([first + index, first + index]))
     : [[first, last]];
-  return parts.map(([low, high]) => piece({ low, high, kind, txId, reservationId, detail }, shown));
+  return parts.map(([low, high]) => piece({ low, high, kind, txId, detail }, shown));
 }
 
+/**
+ * @param {{ readonly low: number, readonly high: number, readonly kind: RulerSpan["kind"], readonly txId: string | undefined, readonly detail: string | undefined }} piece
+ * @param {Shown} shown
+ */
 function piece({ low, high, kind, txId, detail }, shown) {
   const place = { left: percent(low - shown.from, shown), width: percent(high - low + 1, shown) };
   const nonces = low === high ? `nonce ${countOf(low)}` : `nonces ${countOf(low)} to ${countOf(high)}`;
@@ -137,10 +183,20 @@ function piece({ low, high, kind, txId, detail }, shown) {
   return h("span", { ...common, role: "img", "aria-label": label }, number);
 }
 
+/**
+ * @param {number} nonces
+ * @param {Shown} shown
+ */
 function percent(nonces, { size }) {
   return `${((100 * nonces) / size).toFixed(3)}%`;
 }
 
+/**
+ * @param {string} kind
+ * @param {number | null} nonce
+ * @param {Shown} shown
+ * @param {string} label
+ */
 function marker(kind, nonce, shown, label) {
   if (nonce === null || nonce < shown.from || nonce > shown.to) return null;
   return h("span", {
@@ -151,7 +207,11 @@ function marker(kind, nonce, shown, label) {
   });
 }
 
-/** Scale with four nonces below the ruler. */
+/**
+ * Scale with four nonces below the ruler.
+ *
+ * @param {Shown} shown
+ */
 function scale({ from, size }) {
   const places = [0, 0.25, 0.5, 0.75].map((share) => from + Math.floor(size * share));
   return h(
@@ -161,17 +221,19 @@ function scale({ from, size }) {
   );
 }
 
+/** @param {readonly RulerSpan[]} spans */
 function legend(spans) {
+  /** @type {Map<string, number>} */
   const counts = new Map();
   for (const { kind, from, to } of spans) counts.set(kind, (counts.get(kind) ?? 0) + to - from + 1);
-  const present = Object.keys(KINDS).filter((kind) => counts.has(kind));
+  const present = /** @type {(keyof typeof KINDS)[]} */ (Object.keys(KINDS)).filter((kind) => counts.has(kind));
   return h(
     "ul.legend",
     present.map((kind) =>
       h(
         "li",
         h("span", { class: `swatch nonce ${kind}`, "aria-hidden": "true" }),
-        plural(counts.get(kind), KINDS[kind], KINDS[kind]),
+        plural(counts.get(kind) ?? 0, KINDS[kind], KINDS[kind]),
       ),
     ),
   );

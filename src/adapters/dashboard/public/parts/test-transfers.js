@@ -1,15 +1,21 @@
-/** Test transfers, offered only by `fencepost dev`, whose chain's ether has no value. */
-import { callApi, randomId } from "../api.js";
+/**
+ * Test transfers, offered only by `fencepost dev`, whose chain's ether has no value.
+ *
+ * @import { SignerLane } from "../../page-types.ts"
+ */
+import { failureOf, randomId, sendApi } from "../api.js";
 import { h } from "../dom.js";
+/** @import { BatchResults } from "../../../../contract/schemas/create.ts" */
 import { plural, shortHex, weiOf } from "../formats.js";
 
 const result = { text: "", bad: false };
 
+/** @param {readonly SignerLane[]} signers */
 export function testTransfers(signers) {
   const options = signers.map(({ chainId, signer }) =>
     h("option", { value: `${chainId}:${signer}` }, shortHex(signer)),
   );
-  const to = (signers[1] ?? signers[0]).signer;
+  const to = (signers[1] ?? signers[0])?.signer;
   return h(
     "details.card.modest",
     { id: "send" },
@@ -53,26 +59,31 @@ export function testTransfers(signers) {
   );
 }
 
+/** @param {SubmitEvent & { readonly target: HTMLFormElement }} event */
 async function send(event) {
   event.preventDefault();
   const form = event.target;
   const button = form.querySelector("button");
-  button.disabled = true;
+  if (button !== null) button.disabled = true;
   try {
-    const { results } = await callApi("/tx/batch", { method: "POST", body: batchOf(form.elements) });
-    Object.assign(result, outcomeOf(results));
+    const request = { method: /** @type {const} */ ("POST"), path: "/api/v1/tx/batch", body: batchOf(form) };
+    const answer = /** @type {BatchResults} */ (await sendApi(request));
+    Object.assign(result, outcomeOf(answer.results));
   } catch (error) {
-    Object.assign(result, { text: error.message, bad: true });
+    Object.assign(result, { text: failureOf(error).message, bad: true });
   } finally {
-    button.disabled = false;
+    if (button !== null) button.disabled = false;
     dispatchEvent(new Event("look-again"));
   }
 }
 
-function batchOf({ signer, to, amount, count }) {
-  const [chainId, address] = signer.value.split(":");
-  const payload = { to: to.value.trim(), value: weiOf(amount.value) };
-  const transactions = Array.from({ length: Number(count.value) }, () => ({
+/** @param {HTMLFormElement} form */
+function batchOf(form) {
+  const given = new FormData(form);
+  const text = (/** @type {string} */ name) => String(given.get(name) ?? "").trim();
+  const [chainId, address] = text("signer").split(":");
+  const payload = { to: text("to"), value: weiOf(text("amount")) };
+  const transactions = Array.from({ length: Number(text("count")) }, () => ({
     chainId: Number(chainId),
     signer: address,
     requestId: `dashboard-${randomId()}`,
@@ -81,10 +92,11 @@ function batchOf({ signer, to, amount, count }) {
   return { transactions };
 }
 
+/** @param {readonly { readonly status: number, readonly nonce?: number | null, readonly detail?: string }[]} results */
 function outcomeOf(results) {
   const taken = results.filter(({ status }) => status < 300);
   const refused = results.find(({ status }) => status >= 300);
-  const nonces = taken.map(({ nonce }) => nonce).filter((nonce) => nonce !== null);
+  const nonces = taken.flatMap(({ nonce }) => nonce ?? []);
   const range = nonces.length > 1 ? `nonces ${Math.min(...nonces)} to ${Math.max(...nonces)}` : `nonce ${nonces[0]}`;
   const accepted = taken.length === 0 ? "" : `${plural(taken.length, "transfer")} accepted, ${range}.`;
   if (refused === undefined) return { text: accepted, bad: false };
