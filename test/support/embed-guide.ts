@@ -5,7 +5,7 @@ import type { Knex } from "knex";
 import type { Kysely } from "kysely";
 import type { Pool } from "pg";
 import type { Sql } from "postgres";
-import { createFencepost, type Fencepost } from "../../src/index.ts";
+import { createFencepost, type Fencepost, type Hex } from "../../src/index.ts";
 import { RECIPIENT } from "./integration.ts";
 
 type Payment = Parameters<Fencepost["send"]>[0];
@@ -27,7 +27,7 @@ interface Given {
 const orders = pgTable("orders", { id: text("id").primaryKey() });
 
 export const SNIPPETS = {
-  start: async (signerKey: string) => {
+  start: async (signerKey: Hex) => {
     const fencepost = await createFencepost({
       databaseUrl: "postgres://app:secret@localhost/app",
       chains: [{ rpc: "https://rpc.example", confirmations: 20 }],
@@ -35,7 +35,7 @@ export const SNIPPETS = {
     });
     return fencepost;
   },
-  send: async ({ fencepost }: Given, signer: string) => {
+  send: async ({ fencepost }: Given, signer: Hex) => {
     const created = await fencepost.send({
       signer,
       requestId: "order-42",
