@@ -191,6 +191,7 @@ export async function wrong(): Promise<void> {
 
 export async function wrongByTheAbi(): Promise<void> {
   const tx = await library.send({ signer, payload: { to } });
+  const call = { to, abi: erc20 } as const;
   // @ts-expect-error an amount is a bigint
   await sdk.send({ signer, payload: { to, abi: erc20, function: "transfer", args: [to, "1"] } });
   //: await sdk.send({ signer, payload: { to, abi: erc20, function: "transfer", args: [to, 1n] } });
@@ -216,10 +217,7 @@ export async function wrongByTheAbi(): Promise<void> {
   await sdk.send({ signer, payload: { to, abi: erc20, function: "transfer", args: [to, 1n], value: 1n } });
   //: await sdk.send({ signer, payload: { to, abi: erc20, function: "deposit", args: [], value: 1n } });
   // @ts-expect-error transfer is not payable, by its signature either
-  await sdk.send({
-    signer,
-    payload: { to, abi: erc20, function: "transfer(address,uint256)", args: [to, 1n], value: 1n },
-  });
+  await sdk.send({ signer, payload: { ...call, function: "transfer(address,uint256)", args: [to, 1n], value: 1n } });
   //: await sdk.send({ signer, payload: { to, abi: erc20, function: "deposit()", args: [], value: 1n } });
   // @ts-expect-error its constructor is not payable
   await sdk.send({ signer, payload: { bytecode: "0x00", abi: erc20, args: [1n], value: 1n } });
