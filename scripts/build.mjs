@@ -6,6 +6,7 @@ import { createRequire } from "node:module";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { bundle } from "./bundle.mjs";
+import { documentTypes } from "./document-types.mjs";
 import { thirdPartyLicences } from "./third-party.mjs";
 
 const root = dirname(dirname(fileURLToPath(import.meta.url)));
@@ -16,5 +17,6 @@ execFileSync(process.execPath, [tsc, "-p", join(root, "tsconfig.build.json")], {
 for (const assets of ["adapters/postgres/migrations", "adapters/dashboard/public"]) {
   cpSync(join(root, "src", assets), join(root, "dist", assets), { recursive: true });
 }
+await documentTypes(root);
 const packages = await bundle(root);
 writeFileSync(join(root, "dist/bundle/THIRD-PARTY-LICENSES"), thirdPartyLicences(packages));

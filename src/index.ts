@@ -1,3 +1,4 @@
+export { asAddress, asHex, asWei } from "./client/hex.ts";
 export * from "./client/public-errors.ts";
 export type * from "./client/public-types.ts";
 export { SentTransaction } from "./client/sent-transaction.ts";

@@ -1,14 +1,14 @@
 /** Payments over HTTP. Nothing is kept here: the order's id is the request id, and Fencepost remembers the rest. */
 import express, { type ErrorRequestHandler, type Express } from "express";
-import { type FencepostClient, FencepostError } from "fencepost/client";
+import { type Address, asAddress, asWei, type FencepostClient, FencepostError } from "fencepost/client";
 
-export function createService(fencepost: FencepostClient, signer: string): Express {
+export function createService(fencepost: FencepostClient, signer: Address): Express {
   const service = express();
   service.use(express.json());
 
   /** 202: it is durable, and will be paid once. To be repeated at will. */
   service.put("/payments/:orderId", async ({ params, body }, response) => {
-    const payload = { to: String(body?.to), value: String(body?.value) };
+    const payload = { to: asAddress(body?.to, "to"), value: asWei(body?.value, "value") };
     const { id, state, nonce } = await fencepost.send({ signer, requestId: params.orderId, payload });
     response.status(202).json({ id, state, nonce });
   });
@@ -30,8 +30,9 @@ export function createService(fencepost: FencepostClient, signer: string): Expre
 /** What Fencepost refuses is told as it tells it: status, code, and which field is wrong. */
 const asProblem: ErrorRequestHandler = (error, _request, response, next) => {
   if (!(error instanceof FencepostError)) return next(error);
+  const { code, detail, path, status } = error;
   response
-    .status(error.status ?? 503)
+    .status(status || 503)
     .type("application/problem+json")
-    .json(error.problem);
+    .json(error.problem ?? { code, detail, path });
 };

@@ -1,8 +1,8 @@
 /** A mint queue: whichever signer of the pool has the shortest wait mints the ticket, and each ticket is minted once. */
-import { FencepostError, type FencepostFace } from "fencepost";
+import { type Address, FencepostError, type FencepostFace } from "fencepost";
 import { TICKET_ABI, TICKET_BYTECODE } from "./ticket.ts";
 
-export async function deploy(fencepost: FencepostFace, signer: string, minters: readonly `0x${string}`[]) {
+export async function deploy(fencepost: FencepostFace, signer: Address, minters: readonly Address[]) {
   const payload = { bytecode: TICKET_BYTECODE, abi: TICKET_ABI, args: [minters] } as const;
   const sent = await fencepost.send({ signer, requestId: "deploy-ticket", payload });
   const { receipt } = await sent.mined();
@@ -11,7 +11,7 @@ export async function deploy(fencepost: FencepostFace, signer: string, minters: 
 }
 
 /** The ticket's number is the request id: asked for twice, by two servers or after a crash, it is one mint. */
-export async function mint(fencepost: FencepostFace, ticket: string, to: `0x${string}`, id: bigint) {
+export async function mint(fencepost: FencepostFace, ticket: Address, to: Address, id: bigint) {
   const payload = { to: ticket, abi: TICKET_ABI, function: "mint", args: [to, id] } as const;
   return fencepost.send({ signer: { pool: "minters" }, requestId: `ticket-${id}`, payload });
 }

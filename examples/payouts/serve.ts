@@ -1,5 +1,5 @@
 /** The shop as a process: takes its orders from the one that started it, and ends when all are paid. */
-import { createFencepost } from "fencepost";
+import { asAddress, asHex, createFencepost } from "fencepost";
 import { Pool } from "pg";
 import { keepBooks, type Order, place, TABLES } from "./shop.ts";
 
@@ -10,9 +10,9 @@ await pool.query(TABLES);
 const fencepost = await createFencepost({
   databaseUrl: DATABASE_URL,
   chains: [{ rpc: RPC_URL, confirmations: 2, pollInterval: "100ms" }],
-  signers: [SIGNER_KEY],
+  signers: [asHex(SIGNER_KEY, "SIGNER_KEY")],
 });
-const shop = { pool, fencepost, signer: SIGNER };
+const shop = { pool, fencepost, signer: asAddress(SIGNER, "SIGNER") };
 const closing = new AbortController();
 const books = keepBooks(shop, closing.signal).catch((error: unknown) => {
   if (!closing.signal.aborted) throw error;

@@ -1,10 +1,10 @@
 /** A shop that pays out. An order and its payment are written in one database transaction: both exist, or neither. */
-import type { FeedStore, Fencepost } from "fencepost";
+import type { Address, FeedStore, Fencepost } from "fencepost";
 import type { Pool } from "pg";
 
 export interface Order {
   readonly id: string;
-  readonly recipient: string;
+  readonly recipient: Address;
   readonly wei: bigint;
 }
 
@@ -12,7 +12,7 @@ export interface Shop {
   readonly pool: Pool;
   readonly fencepost: Fencepost;
   /** Who pays. */
-  readonly signer: string;
+  readonly signer: Address;
 }
 
 export const TABLES = `

@@ -1,5 +1,5 @@
 /** A hundred payments to three nodes. Kill one of them meanwhile: the others take its signers over, and nothing is lost. */
-import { createClient } from "fencepost/client";
+import { asAddress, createClient } from "fencepost/client";
 
 const { NODE_URLS, NODE_API_KEY, SIGNER = "0xf39Fd6e51aad88F6F4ce6aB8827279cffFb92266" } = process.env;
 const PAYMENTS = 100;
@@ -14,7 +14,9 @@ const to = "0x00000000000000000000000000000000000000AA";
 
 const sent = [];
 for (let n = 1; n <= PAYMENTS; n++) {
-  sent.push(await fencepost.send({ signer: SIGNER, requestId: `${run}-${n}`, payload: { to, value: 1n } }));
+  sent.push(
+    await fencepost.send({ signer: asAddress(SIGNER, "SIGNER"), requestId: `${run}-${n}`, payload: { to, value: 1n } }),
+  );
   if (n % 10 === 0) console.log(`${n} sent`);
 }
 const outcomes = await Promise.all(sent.map((each) => each.final({ timeoutMs: 180_000 })));

@@ -29,6 +29,7 @@ import type { FunctionOf, SomeAbi, TransactionIntent, TypedReplaceOrder } from "
 import type { CallOptions, OrderOptions } from "./deadline.ts";
 import type { FencepostError } from "./error-classes.ts";
 import type { FollowedCompletion, FollowQuery, WaitOptions } from "./follow.ts";
+import type { Address } from "./hex.ts";
 import type { SentTransaction } from "./sent-transaction.ts";
 import { NONCE_PATHS, type NonceCalls } from "./with-nonce.ts";
 
@@ -37,14 +38,14 @@ export type Include = "history" | "confirmations" | "logs";
 export type ReadOptions = CallOptions & { readonly include?: readonly Include[] };
 
 /** Identifies a transaction by its request id, with the signer or the pool that the request named. */
-export type RequestName = ({ readonly signer: string } | { readonly pool: string }) & {
+export type RequestName = ({ readonly signer: Address } | { readonly pool: string }) & {
   readonly requestId: string;
   readonly chainId?: number;
 };
 
 /** Filter of notices. `open`: only notices that are neither acknowledged nor over. */
 export type NoticesWish = NoticesQuery;
-export type KillWish = KillOrder & { readonly signer?: string };
+export type KillWish = KillOrder & { readonly signer?: Address };
 
 /**
  * Fencepost's calls. Types, results and errors are the same whether the node runs in this process (`createFencepost`)
@@ -93,7 +94,7 @@ export interface FencepostFace<SendOptions extends CallOptions = CallOptions> ex
    * The lanes of one signer, one item per chain. With `fresh` the node reads the chain instead of using its latest
    * values.
    */
-  signer(address: string, options?: CallOptions & { readonly fresh?: boolean }): Promise<readonly SignerLane[]>;
+  signer(address: Address, options?: CallOptions & { readonly fresh?: boolean }): Promise<readonly SignerLane[]>;
   /**
    * Sends the stored bytes again, now. Like `reprice`, `cancel`, `replace` and `resolve` it returns the transaction; a
    * CONFLICT names the mined transaction.
@@ -139,15 +140,18 @@ export interface FencepostFace<SendOptions extends CallOptions = CallOptions> ex
    */
   applyPolicies(request: ApplyPolicies, options?: CallOptions): Promise<PoliciesInForce>;
   /** Use of the policy limits in this hour and day: of all keys and signers, or of one. */
-  policyUsage(query?: { readonly key?: string; readonly signer?: string }, options?: CallOptions): Promise<PolicyUsage>;
+  policyUsage(
+    query?: { readonly key?: string; readonly signer?: Address },
+    options?: CallOptions,
+  ): Promise<PolicyUsage>;
   /** Suspends a lane: creates are accepted and wait; nothing is sent. */
-  suspend(signer: string, request: actions.LaneOrder, options?: OrderOptions): Promise<readonly SignerLane[]>;
-  resume(signer: string, request: actions.LaneOrder, options?: OrderOptions): Promise<readonly SignerLane[]>;
+  suspend(signer: Address, request: actions.LaneOrder, options?: OrderOptions): Promise<readonly SignerLane[]>;
+  resume(signer: Address, request: actions.LaneOrder, options?: OrderOptions): Promise<readonly SignerLane[]>;
   /**
    * Lowers a lane's next nonce that an endpoint's false answers pushed too high; the result shows how far it was
    * lowered.
    */
-  realign(signer: string, request: actions.RealignOrder, options?: OrderOptions): Promise<readonly SignerLane[]>;
+  realign(signer: Address, request: actions.RealignOrder, options?: OrderOptions): Promise<readonly SignerLane[]>;
   /**
    * Kills one signer, or all signers, on all nodes: nothing is sent until the kill is ended. Check `durable` and
    * `nodes` in the result.
@@ -174,7 +178,7 @@ export interface FencepostFace<SendOptions extends CallOptions = CallOptions> ex
   /** Search by any id, or by its beginning. */
   search(query: SearchQuery, options?: CallOptions): Promise<SearchResults["items"]>;
   /** A signer's nonces, grouped by what uses them; at most 2,000 per call. */
-  nonceRuler(signer: string, query?: NonceRulerQuery, options?: CallOptions): Promise<NonceRuler>;
+  nonceRuler(signer: Address, query?: NonceRulerQuery, options?: CallOptions): Promise<NonceRuler>;
   /**
    * Notices, newest first. Each reports either that another program used a signer's key, or that a node vanished. Each
    * shows who acknowledged it.

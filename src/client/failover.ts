@@ -1,5 +1,5 @@
 import { backOffMs } from "./deadline.ts";
-import { FencepostError } from "./error-classes.ts";
+import { badConfiguration, FencepostError } from "./error-classes.ts";
 
 /** The configured addresses of nodes, the preferred one, and the known owner of each lane. */
 export class Ring {
@@ -8,7 +8,7 @@ export class Ring {
   readonly owners = new Map<string, number>();
 
   constructor(urls: readonly string[]) {
-    if (urls.length === 0) throw new TypeError("createClient: give at least one url");
+    if (urls.length === 0) throw badConfiguration("url", ["url: at least one is required"]);
     this.bases = urls.map(normalised);
   }
 

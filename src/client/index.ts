@@ -10,6 +10,7 @@ import { SentTransaction } from "./sent-transaction.ts";
 import { type ClientOptions, createTransport, DEFAULT_TIMEOUT_MS } from "./transport.ts";
 import { withNonce } from "./with-nonce.ts";
 
+export { asAddress, asHex, asWei } from "./hex.ts";
 export * from "./public-errors.ts";
 export type * from "./public-types.ts";
 export { SentTransaction } from "./sent-transaction.ts";

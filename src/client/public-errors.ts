@@ -1,6 +1,8 @@
 /** Errors of the SDK and of the library. */
 export {
   type ClientErrorCode,
+  ClosedError,
+  ConfigurationError,
   ConflictError,
   EpochChangedError,
   FeedTruncatedError,
@@ -17,6 +19,7 @@ export {
   QueueFullError,
   QuotaExceededError,
   RequestIdReusedError,
+  type Retry,
   SubmissionRejectedError,
   TimeoutError,
   UnauthenticatedError,

@@ -44,3 +44,4 @@ export type {
 export type { CallOptions, OrderOptions } from "./deadline.ts";
 export type { FencepostFace, Include, KillWish, NoticesWish, ReadOptions, RequestName } from "./face.ts";
 export type { FeedPlace, FeedStore, FollowedCompletion, FollowQuery, WaitOptions } from "./follow.ts";
+export type { Address, Hash, Hex } from "./hex.ts";

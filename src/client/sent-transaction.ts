@@ -6,6 +6,7 @@ import type { CallOptions, OrderOptions } from "./deadline.ts";
 import { endedWithout } from "./error-classes.ts";
 import type { FencepostFace, ReadOptions } from "./face.ts";
 import { isSettled, lookUntil, type WaitOptions } from "./follow.ts";
+import type { Hash } from "./hex.ts";
 
 type Calls = Pick<FencepostFace, "get" | "explain" | "resubmit" | "reprice" | "cancel" | "replace">;
 
@@ -36,7 +37,7 @@ export class SentTransaction implements AsyncIterable<Transaction> {
    * The hash of the newest attempt, as soon as one is signed. A repriced attempt may be mined under another hash: see
    * `mined()`.
    */
-  async hash(options?: WaitOptions): Promise<`0x${string}`> {
+  async hash(options?: WaitOptions): Promise<Hash> {
     const { txHash, state, subState } = await this.#until((seen) => seen.txHash !== null || isSettled(seen), options);
     if (txHash !== null) return txHash;
     throw endedWithout(`${this.txId} ended as ${state}/${subState} before it was signed`);

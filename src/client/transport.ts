@@ -1,6 +1,6 @@
 import type { Problem } from "../contract/schemas/problem.ts";
 import { type CallOptions, type Deadline, newRequestId, pause, underDeadline } from "./deadline.ts";
-import { fromProblem, TimeoutError, unexpectedAnswer, unreachable } from "./error-classes.ts";
+import { fromProblem, invalidArgument, TimeoutError, unexpectedAnswer, unreachable } from "./error-classes.ts";
 import { Attempts, Ring, type Routing } from "./failover.ts";
 
 export interface ClientOptions {
@@ -60,7 +60,7 @@ export function createTransport(options: ClientOptions): Transport {
     const silence = isPatient ? Number.POSITIVE_INFINITY : LONGEST_SILENCE_MS + heldMs;
     const ask = async (base: string, deadline: Deadline) => {
       const go = (init: RequestInit) => fetch(base + url, { ...request, ...init });
-      return read<T>(...(await exchange(go, base, { silence, ...deadline })), call.expects);
+      return read<T>(await exchange(go, base, { silence, ...deadline }), base, call.expects);
     };
     return underDeadline(`no answer to ${path}`, { timeoutMs, ...(signal && { signal }) }, (deadline) =>
       options.repeat === false
@@ -107,8 +107,16 @@ function requestOf(call: Call, verb: string, common: Readonly<Record<string, str
   return {
     ...request,
     headers: { ...headers, "content-type": "application/json" },
-    body: JSON.stringify(call.body ?? null, bigintAsDigits),
+    body: jsonOf(call.body ?? null),
   };
+}
+
+function jsonOf(body: unknown): string {
+  try {
+    return JSON.stringify(body, bigintAsDigits);
+  } catch (error) {
+    throw invalidArgument("body", "must be JSON", error);
+  }
 }
 
 /** Sends one request and reads its response. A missing response or a broken connection is UNREACHABLE. */
@@ -128,10 +136,10 @@ async function exchange(
   }
 }
 
-function read<T>({ status, headers }: Response, text: string, expects?: string): T {
+function read<T>([{ status, headers }, text]: readonly [Response, string], base: string, expects?: string): T {
   const body = parse(text);
   if (status >= 200 && status < 300 && (expects ? Object(body)[expects] : body) !== undefined) return body as T;
-  const error = isProblem(body) ? fromProblem(body) : unexpectedAnswer(status, text);
+  const error = isProblem(body) ? fromProblem(body, { base }) : unexpectedAnswer(status, text);
   const seconds = Number(headers.get("retry-after") ?? Number.NaN);
   throw seconds >= 0 ? Object.assign(error, { retryAfterSeconds: seconds }) : error;
 }

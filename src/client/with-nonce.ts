@@ -1,11 +1,13 @@
 import type { NonceReservation, ReserveNonce } from "../contract/calls/nonces.ts";
 import type { CreatedTransaction } from "../contract/schemas/create.ts";
 import type { CallOptions } from "./deadline.ts";
+import { invalidArgument } from "./error-classes.ts";
+import type { Hash, Hex } from "./hex.ts";
 
 const NEVER_SENT = Symbol("never sent");
 
 /** How a reserved nonce was used: bytes to submit, the hash of a transaction that was sent, or `neverSent()`. */
-export type NonceUse = { readonly rawTransaction: string } | { readonly txHash: string } | typeof NEVER_SENT;
+export type NonceUse = { readonly rawTransaction: Hex } | { readonly txHash: Hash } | typeof NEVER_SENT;
 
 /** The caller declares that nothing was signed with the nonce, so that the next transaction may use it. */
 export function neverSent(): NonceUse {
@@ -18,8 +20,8 @@ export interface NonceCalls {
   /** Reserves a nonce for you to sign with. Without a requestId it gets a UUID as one. */
   reserveNonce(lane: ReserveNonce, options?: CallOptions): Promise<NonceReservation>;
   reservation(reservationId: string, options?: CallOptions): Promise<NonceReservation>;
-  submitReserved(reservationId: string, rawTransaction: string, options?: CallOptions): Promise<CreatedTransaction>;
-  markUsed(reservationId: string, txHash: string, options?: CallOptions): Promise<CreatedTransaction>;
+  submitReserved(reservationId: string, rawTransaction: Hex, options?: CallOptions): Promise<CreatedTransaction>;
+  markUsed(reservationId: string, txHash: Hash, options?: CallOptions): Promise<CreatedTransaction>;
   /** Releases a reserved nonce. Call this only if nothing was signed with it. */
   releaseNonce(reservationId: string, options?: CallOptions): Promise<NonceReservation>;
   /**
@@ -50,7 +52,7 @@ export async function withNonce(calls: Omit<NonceCalls, "withNonce">, lane: Rese
     return calls.submitReserved(reservationId, use.rawTransaction);
   if (typeof use === "object" && "txHash" in use) return calls.markUsed(reservationId, use.txHash);
   if (use !== NEVER_SENT)
-    throw new TypeError("withNonce: the callback must return { rawTransaction }, { txHash } or neverSent()");
+    throw invalidArgument("callback", "must return { rawTransaction }, { txHash } or neverSent()");
   await calls.releaseNonce(reservationId);
   return null;
 }

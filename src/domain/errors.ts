@@ -1,3 +1,5 @@
+import type { Hash, Hex } from "./lane.ts";
+
 /**
  * The error catalogue: every failure a caller can see has one code here, with its HTTP status and who may retry.
  * docs/errors.md and the OpenAPI document are tested against it.
@@ -41,7 +43,7 @@ export type RejectionReason = (typeof REJECTION_REASONS)[number];
 interface RevertExtra {
   readonly name: string | null;
   readonly message: string | null;
-  readonly data: string;
+  readonly data: Hex;
   /** Arguments of the contract's error, decoded with the payload's ABI. */
   readonly args?: readonly unknown[];
 }
@@ -68,7 +70,7 @@ export interface ErrorExtras {
   readonly limit?: number;
   readonly txId?: string;
   /** For CONFLICT: hash of the transaction's attempt that was mined. */
-  readonly txHash?: string;
+  readonly txHash?: Hash;
   /** For CONFLICT: the lane's next nonce, the only one that the create could have got. */
   readonly nextNonce?: number;
   readonly outcome?: "unknown";

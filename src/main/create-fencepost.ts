@@ -1,3 +1,4 @@
+import { badConfiguration } from "../client/error-classes.ts";
 import type { Fencepost, FencepostOptions } from "./library.ts";
 
 /**
@@ -5,7 +6,7 @@ import type { Fencepost, FencepostOptions } from "./library.ts";
  * URL, but has none itself, and owns a lane only if no node with a URL serves it.
  */
 export async function createFencepost(options: FencepostOptions): Promise<Fencepost> {
-  if (isBundled()) throw new Error(BUNDLED);
+  if (isBundled()) throw badConfiguration("", [BUNDLED]);
   // The node is loaded at the first call: most of its modules are of no use to a program that only imports types and
   // errors. webpack cannot bundle them; `isBundled` explains that at run time.
   const library = await import(/* webpackIgnore: true */ "./library.ts");

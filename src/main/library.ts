@@ -1,5 +1,6 @@
 import { setMaxListeners } from "node:events";
 import { createCodec } from "../adapters/evm/codec/codec.ts";
+import type { SigningAccount } from "../adapters/evm/signers/remote/viem-account.ts";
 import { type CallerTransaction, intakeClientOf } from "../adapters/postgres/caller-transaction.ts";
 import { insertIntake } from "../adapters/postgres/insert-intake.ts";
 import { systemClock } from "../adapters/system/clock.ts";
@@ -10,19 +11,22 @@ import type { Created, CreateRequest } from "../application/api.ts";
 import { normalise, parseChainId } from "../application/requests/normalise.ts";
 import { traced } from "../application/stages/1-create/asked-create.ts";
 import type { CallOptions } from "../client/deadline.ts";
+import { failureOf } from "../client/error-classes.ts";
 import type { FencepostFace } from "../client/face.ts";
+import type { Hex } from "../client/hex.ts";
 import { defined } from "../domain/defined.ts";
 import { invalid } from "../domain/errors.ts";
 import type { RepricingStrategy } from "../domain/fees/repricing.ts";
 import { rememberingChecksum } from "../domain/text/checksum.ts";
-import { createMask } from "../domain/text/mask.ts";
+import { createMask, type Mask, maskOfShapes } from "../domain/text/mask.ts";
 import type { Intent } from "../domain/transaction/transaction.ts";
 import type { Block } from "../ports/chain.ts";
 import type { StuckResolutionHook } from "../ports/stuck-hook.ts";
-import { type ConfigFor, ConfigurationError } from "./config/config.ts";
 import type { ChainEntry, FencepostConfig } from "./config/define.ts";
 import { configFrom, withOutsideSecrets } from "./config/load.ts";
 import { createFace } from "./library/embedded-face.ts";
+import { asFaceError, asStartError, brokenTransaction, OPTIONS } from "./library/library-errors.ts";
+import { parseSigners } from "./library/signers-option.ts";
 import { type ComposedNode, composeNode } from "./node/compose-node.ts";
 import { openExtensions } from "./node/extensions.ts";
 
@@ -31,17 +35,21 @@ export type { CallerTransaction } from "../adapters/postgres/caller-transaction.
 const NONCE_IN_TRANSACTION =
   "cannot be named for a send inside your own transaction: its nonce is given after your COMMIT";
 
-/** Settings of key sources, selected by the prefixes of their names. */
-type SignerSetting = Extract<
-  keyof FencepostConfig,
-  `${"privateKey" | "mnemonic" | "keystore" | "nodeSigners" | "remoteSigner" | "awsKms" | "gcpKms" | "vault"}${string}`
->;
-
-export interface FencepostOptions extends Omit<FencepostConfig, SignerSetting | "stuckHook"> {
+/**
+ * Options of `createFencepost`: every setting of docs/configuration.md under its name there (settings of the HTTP server
+ * are ignored), and those that only a program can pass.
+ */
+export interface FencepostOptions extends Omit<FencepostConfig, "stuckHook"> {
+  /** PostgreSQL of this process and of every other node: `postgres://user:password@host:5432/database`. */
   readonly databaseUrl: string;
+  /** Chains that transactions are sent to, with their endpoints. */
   readonly chains: readonly ChainEntry[];
-  /** Private keys, or settings of key sources. */
-  readonly signers: readonly string[] | Pick<FencepostConfig, SignerSetting>;
+  /**
+   * Accounts of viem that sign (a KMS, an HSM or a wallet with an adapter for viem), or private keys as `0x` and 64 hex
+   * digits. Other sources of signers are settings: `awsKmsKeyIds`, `gcpKmsKeyVersions`, `vaultKeyPaths`,
+   * `remoteSignerUrl`, `keystoreDir`, `mnemonic`, `privateKeyFiles`. At least one signer is required, from any source.
+   */
+  readonly signers?: readonly (SigningAccount | Hex)[];
   /** Hook that decides about stuck transactions: an object with `decide`, a module's path, or an https URL. */
   readonly stuckHook?: StuckResolutionHook | string;
   /** Receives every event that the node reports, for the program's own logs and metrics. */
@@ -80,26 +88,38 @@ const NOT_SERVED = { auth: "none", host: "127.0.0.1" };
 
 /** Implementation of the exported function of this name (create-fencepost.ts). */
 export async function createFencepost(options: FencepostOptions): Promise<Fencepost> {
-  const { signers, onEvent, repricing, stuckHook, ...rest } = options;
-  const settings = typeof stuckHook === "string" ? { ...rest, stuckHook } : rest;
-  if (Array.isArray(signers) && signers.length === 0) {
-    throw new ConfigurationError(["createFencepost: signers: at least one is required"]);
+  let mask = maskOfShapes;
+  try {
+    const config = await configOf(options);
+    mask = createMask(config.secrets);
+    const { onEvent, repricing, stuckHook } = options;
+    const extensions = { ...(await openExtensions({ config })), ...defined({ repricing }) };
+    const composed = await composeNode({
+      config,
+      url: "",
+      extensions: typeof stuckHook === "object" ? { ...extensions, stuckHook } : extensions,
+      sinks: onEvent === undefined ? [] : [onEvent],
+      // Do not wait for an unreachable database: the embedding program decides whether to retry.
+    });
+    await composed.node.settlingIn.whenOver();
+    return embedded(composed, config.databaseSchema, mask);
+  } catch (error) {
+    throw asStartError(error, mask);
   }
-  const keys = Array.isArray(signers) ? { privateKeys: signers as readonly string[] } : signers;
-  const entropy = createEntropy(systemClock);
-  const file = { name: "createFencepost", content: { ...settings, ...keys, ...NOT_SERVED } };
-  const loaded = configFrom({ command: "start", variables: {}, flags: {}, file }, `embedded-${entropy.uuid()}`);
-  const config = await withOutsideSecrets(loaded.config, readEnvironment().variables);
-  const extensions = { ...(await openExtensions({ config })), ...defined({ repricing }) };
-  const composed = await composeNode({
-    config,
-    url: "",
-    extensions: typeof stuckHook === "object" ? { ...extensions, stuckHook } : extensions,
-    sinks: onEvent === undefined ? [] : [onEvent],
-    // Do not wait for an unreachable database: the embedding program decides whether to retry.
-  });
-  await composed.node.settlingIn.whenOver();
-  return embedded(composed, config);
+}
+
+async function configOf(options: FencepostOptions) {
+  const { signers = [], onEvent, repricing, stuckHook, ...rest } = Object(options) as FencepostOptions;
+  const { keys, accounts } = parseSigners(signers, rest);
+  const settings = {
+    ...rest,
+    ...(typeof stuckHook === "string" && { stuckHook }),
+    ...(keys.length > 0 && { privateKeys: [...[rest.privateKeys ?? []].flat(), ...keys] }),
+  };
+  const file = { name: OPTIONS, content: { ...settings, ...NOT_SERVED } };
+  const sources = { command: "start", variables: {}, flags: {}, file, hasOtherSigners: accounts.length > 0 } as const;
+  const { config } = configFrom(sources, `embedded-${createEntropy(systemClock).uuid()}`);
+  return withOutsideSecrets({ ...config, signers: { ...config.signers, accounts } }, readEnvironment().variables);
 }
 
 /** A node in this process: the methods of the SDK, and methods that only an embedded node has. */
@@ -109,6 +129,10 @@ export interface Fencepost extends FencepostFace<SendOptions> {
    * end.
    */
   blocks(options?: BlocksOptions): AsyncGenerator<Block, void, undefined>;
+  /**
+   * Answers calls in progress, hands the lanes over to other nodes and closes every connection. Later calls reject with
+   * a ClosedError.
+   */
   close(): Promise<void>;
 }
 
@@ -116,9 +140,7 @@ export interface Fencepost extends FencepostFace<SendOptions> {
 const codec = createCodec();
 const checksum = rememberingChecksum(codec.checksum);
 
-type Embedded = Pick<ConfigFor<"start">, "databaseSchema" | "secrets">;
-
-function embedded(composed: ComposedNode, { databaseSchema, secrets }: Embedded): Fencepost {
+function embedded(composed: ComposedNode, databaseSchema: string, mask: Mask): Fencepost {
   const { node, tracing } = composed;
   const chainIds = composed.chains.map(({ chainId }) => chainId);
   const closing = new AbortController();
@@ -136,7 +158,10 @@ function embedded(composed: ComposedNode, { databaseSchema, secrets }: Embedded)
     const insert = async ({ request }: { readonly request: CreateRequest }) => {
       const known = normalise({ codec, entropy, clock: systemClock, chainIds }, request);
       if (known.exactNonce !== undefined) throw invalid("nonce", NONCE_IN_TRANSACTION);
-      await insertIntake(intakeClientOf(client), known, databaseSchema);
+      const own = intakeClientOf(client);
+      await insertIntake(own, known, databaseSchema).catch((error: unknown) => {
+        throw brokenTransaction(error);
+      });
       return known;
     };
     const inserted = await traced(tracing?.tracer, [{ request: intent }], (asked) => Promise.all(asked.map(insert)));
@@ -144,15 +169,20 @@ function embedded(composed: ComposedNode, { databaseSchema, secrets }: Embedded)
     const { txId, lane, requestId } = inserted[0] as Intent;
     return { outcome: "created", txId, lane, requestId, nonce: null, state: "CREATED" };
   };
-  const mask = createMask(secrets);
   return {
     ...createFace({ api: node.api, checksum, mask, clock: systemClock, closing: closing.signal, take }),
-    blocks({ chainId, depth = DEFAULT_DEPTH, from, signal = closing.signal } = {}) {
+    async *blocks({ chainId, depth = DEFAULT_DEPTH, from, signal = closing.signal } = {}) {
+      closing.signal.throwIfAborted();
       const options = { depth, signal: AbortSignal.any([closing.signal, signal]), ...defined({ from }) };
-      return node.blocks(parseChainId(chainIds, chainId), options);
+      try {
+        yield* node.blocks(parseChainId(chainIds, chainId), options);
+      } catch (error) {
+        signal.throwIfAborted();
+        throw asFaceError(error, mask);
+      }
     },
     async close() {
-      closing.abort(new Error("Fencepost was closed"));
+      closing.abort(failureOf({ code: "CLOSED", status: 0, detail: "close() was called" }));
       await composed.close();
     },
   };

@@ -14,7 +14,7 @@ import { OPEN, type Reception } from "../application/loops/reception.ts";
 import type { FencepostApi } from "../application/operations/calls.ts";
 import { defined } from "../domain/defined.ts";
 import { unavailable } from "../domain/errors.ts";
-import type { Address } from "../domain/lane.ts";
+import type { Checksum } from "../domain/text/checksum.ts";
 import { createMask } from "../domain/text/mask.ts";
 import type { Failpoints } from "../ports/failpoints.ts";
 import { type Config, type ConfigFor, ConfigurationError } from "./config/config.ts";
@@ -134,7 +134,7 @@ function createHandlers({ lease, keyQuotas: quotas }: Config) {
 interface Shown extends Pick<HttpServerOptions, "within"> {
   readonly handlers: ReturnType<typeof createHandlers>;
   readonly metrics: Metrics;
-  readonly checksum: (address: Address) => string;
+  readonly checksum: Checksum;
 }
 
 /** Starts the HTTP server. `own` is the URL by which other nodes reach this process. */

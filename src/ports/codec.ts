@@ -1,4 +1,5 @@
 import type { Address, Hash, Hex } from "../domain/lane.ts";
+import type { Checksum } from "../domain/text/checksum.ts";
 import type { Fees } from "../domain/transaction/fees.ts";
 import type { UnsignedTransaction } from "../domain/transaction/transaction.ts";
 
@@ -10,7 +11,7 @@ export interface Codec {
    */
   parseAddress(text: string): Address;
   /** The address with its EIP-55 checksum, for output. */
-  checksum(address: Address): string;
+  checksum: Checksum;
   /** Address of a contract that an account creates with this nonce (CREATE). */
   contractAddress(deployer: Address, nonce: number): Address;
   /** Encodes a call of a function. Throws `BadEncoding`. */

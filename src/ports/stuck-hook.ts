@@ -1,4 +1,7 @@
 import type { SubmitAnswer } from "../domain/chain/answers.ts";
+import type { Hash } from "../domain/lane.ts";
+import type { Checksummed } from "../domain/text/checksum.ts";
+import type { Fees } from "../domain/transaction/fees.ts";
 import type { AlertSeverity } from "../domain/troubles/table.ts";
 import type { TransactionRecord } from "./query-store.ts";
 
@@ -23,7 +26,7 @@ export interface StuckContext
   extends Pick<TransactionRecord, "txId" | "requestId" | "state" | "subState" | "lastError" | "metadata"> {
   readonly trigger: StuckTrigger;
   readonly chainId: number;
-  readonly signer: string;
+  readonly signer: Checksummed;
   readonly nonce: number;
   readonly attempts: readonly StuckAttempt[];
   /** Number of sends, counting all attempts and their resends. */
@@ -40,12 +43,12 @@ export interface StuckAttempt {
   readonly ordinal: number;
   readonly kind: string;
   /** Hash of the attempt; null if an RPC node signs it and has not returned the hash. */
-  readonly txHash: string | null;
-  readonly gas: string;
-  readonly type: string;
-  readonly gasPrice?: string;
-  readonly maxFeePerGas?: string;
-  readonly maxPriorityFeePerGas?: string;
+  readonly txHash: Hash | null;
+  readonly gas: `${bigint}`;
+  readonly type: Fees["type"];
+  readonly gasPrice?: `${bigint}`;
+  readonly maxFeePerGas?: `${bigint}`;
+  readonly maxPriorityFeePerGas?: `${bigint}`;
   readonly firstSentAt: string | null;
 }
 

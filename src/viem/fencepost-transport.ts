@@ -4,7 +4,7 @@ import { intentOf, type RpcTransaction } from "../wallets/intent.ts";
 import { requestIdHere } from "../wallets/request-scope.ts";
 import { unsupported } from "../wallets/send-error.ts";
 import { DEFAULT_TIMEOUT_MS, sendThrough } from "../wallets/send-through.ts";
-import type { FencepostSource } from "../wallets/source.ts";
+import type { FencepostSource, Hex } from "../wallets/source.ts";
 
 export interface FencepostTransportOptions {
   /** Client that sends the transactions, for example from `createClient`. */
@@ -100,7 +100,7 @@ async function onTransaction<T>(
 /** The lane's next nonce; null if Fencepost does not manage the account, or has not used it yet. */
 async function nextNonce(client: FencepostSource, address: string, read: Request): Promise<string | null> {
   if (client.signer === undefined) return null;
-  const lanes = await client.signer(address).catch(() => []);
+  const lanes = await client.signer(address as Hex).catch(() => []);
   const chainId = lanes.length === 0 ? 0 : Number(await read({ method: "eth_chainId" }));
   const cursor = lanes.find((lane) => lane.chainId === chainId)?.cursor ?? null;
   return cursor === null ? null : hex(cursor);

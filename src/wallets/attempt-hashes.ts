@@ -1,5 +1,5 @@
 import type { Transaction } from "../contract/schemas/transaction-schema.ts";
-import type { FencepostSource, WaitOptions } from "./source.ts";
+import type { FencepostSource, Hex, WaitOptions } from "./source.ts";
 
 type Attempt = Transaction["attempts"][number];
 
@@ -17,7 +17,7 @@ function isHashed(attempt: Attempt): attempt is HashedAttempt {
 
 /** Finds the transaction that has an attempt with this hash, including old attempts; null: unknown to Fencepost. */
 export async function findByHash(source: FencepostSource, hash: string): Promise<Transaction | null> {
-  const { items } = await source.list({ txHash: hash.toLowerCase(), limit: 1 });
+  const { items } = await source.list({ txHash: hash.toLowerCase() as Hex, limit: 1 });
   return items[0] ?? null;
 }
 

@@ -1,5 +1,5 @@
 import { unsupported } from "./send-error.ts";
-import type { Intent, Payload } from "./source.ts";
+import type { Hex, Intent, Payload } from "./source.ts";
 
 /** The parameter of `eth_sendTransaction`, as wallet libraries fill it in. */
 export type RpcTransaction = Readonly<Record<string, unknown>>;
@@ -14,7 +14,7 @@ const KNOWN = new Set(["from", "to", "data", "input", "chainId", "type", "access
 
 /**
  * Converts a transaction in JSON-RPC form to a create request. Fields that Fencepost does not support are refused,
- * never ignored.
+ * never ignored. Addresses and bytes are passed on unchecked: the node checks them.
  */
 export function intentOf(given: RpcTransaction, requestId: string, allowNoCode = false): Intent {
   const fields = Object.fromEntries(Object.entries(given).filter(([, value]) => value !== undefined && value !== null));
@@ -24,7 +24,7 @@ export function intentOf(given: RpcTransaction, requestId: string, allowNoCode =
   const chain = fields.chainId === undefined ? {} : { chainId: Number(fields.chainId) };
   const nonce = fields.nonce === undefined ? {} : { nonce: nonceOf(fields.nonce) };
   const allowed = allowNoCode ? { allowNoCode } : {};
-  return { ...chain, signer: fields.from, requestId, ...nonce, ...allowed, payload: payloadOf(fields) };
+  return { ...chain, signer: fields.from as Hex, requestId, ...nonce, ...allowed, payload: payloadOf(fields) };
 }
 
 function payloadOf(fields: RpcTransaction): Payload {
@@ -34,7 +34,7 @@ function payloadOf(fields: RpcTransaction): Payload {
     ...(fields.type === undefined ? {} : { type: typeOf(fields.type) }),
   };
   const data = dataOf(fields);
-  if (fields.to !== undefined) return { to: String(fields.to), ...(data === undefined ? {} : { data }), ...priced };
+  if (fields.to !== undefined) return { to: String(fields.to) as Hex, ...(data === undefined ? {} : { data }), ...priced };
   if (data === undefined) throw unsupported("a transaction needs a receiver, or the code of a contract to deploy");
   return { bytecode: data, ...priced };
 }
@@ -49,10 +49,10 @@ function nonceOf(value: unknown): number {
   return nonce;
 }
 
-function dataOf({ data, input }: RpcTransaction): string | undefined {
+function dataOf({ data, input }: RpcTransaction): Hex | undefined {
   if (data !== undefined && input !== undefined && data !== input) throw unsupported("data and input differ");
   const given = data ?? input;
-  return given === undefined ? undefined : String(given);
+  return given === undefined ? undefined : (String(given) as Hex);
 }
 
 function typeOf(type: unknown): NonNullable<Payload["type"]> {

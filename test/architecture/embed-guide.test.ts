@@ -8,7 +8,7 @@ describe("docs/embed.md", () => {
   it("shows only code that is compiled in test/support/embed-guide.ts", () => {
     const compiled = lines(read("test/support/embed-guide.ts")).join("\n");
     const snippets = [...read("docs/embed.md").matchAll(/^```ts\n(.*?)^```$/gms)].map(([, code = ""]) => code.trim());
-    expect(snippets).toHaveLength(8);
+    expect(snippets).toHaveLength(9);
     for (const snippet of snippets) expect(compiled).toContain(lines(snippet).join("\n"));
   });
 });

@@ -4,7 +4,7 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { createHttpServer, type HttpServer } from "../../src/adapters/http/server.ts";
 import type { CompletionsQuery, CreateRequest, TransactionView } from "../../src/application/api.ts";
 import type { FencepostApi } from "../../src/application/operations/calls.ts";
-import { type ClientErrorCode, createClient, FencepostApiError, type FencepostClient } from "../../src/client/index.ts";
+import { type ClientErrorCode, createClient, FencepostApiError, type FencepostClient, type Hash } from "../../src/client/index.ts";
 import { FencepostError, invalid } from "../../src/domain/errors.ts";
 import { SCOPES } from "../../src/domain/keys/principal.ts";
 import { httpOptions } from "../support/http-app.ts";
@@ -48,7 +48,7 @@ async function failureOf(call: Promise<unknown>): Promise<FencepostApiError> {
   return error as FencepostApiError;
 }
 
-const intent = { signer: SIGNER_EIP55, requestId: "order-42", payload: { to: RECIPIENT_EIP55, value: 10n ** 20n } };
+const intent = { signer: SIGNER_EIP55, requestId: "order-42", payload: { to: RECIPIENT_EIP55, value: 10n ** 20n } } as const;
 
 describe("send of the client", () => {
   it("throws INVALID_REQUEST if the intent is missing", async () => {
@@ -367,7 +367,7 @@ describe("operator actions of the client", () => {
   });
 
   it("name the mined transaction if the action came too late", async () => {
-    const txHash = `0x${"1".repeat(64)}`;
+    const txHash: Hash = `0x${"1".repeat(64)}`;
     script.act = () => Promise.reject(new FencepostError("CONFLICT", "it was mined", { txHash }));
     const error = await failureOf(client.cancel(sampleTxId(1), { reason: "r" }));
     expect(error).toMatchObject({ code: "CONFLICT", status: 409, problem: { txHash } });

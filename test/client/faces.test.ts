@@ -58,7 +58,7 @@ beforeEach(() => {
 });
 
 const TX = sampleTxId(1);
-const intent = { signer: SIGNER_EIP55, requestId: "order-42", payload: { to: RECIPIENT_EIP55, value: 1n } };
+const intent = { signer: SIGNER_EIP55, requestId: "order-42", payload: { to: RECIPIENT_EIP55, value: 1n } } as const;
 const inForce = {
   ...{ version: 2, hash: "0x01" as const, policies: {} },
   ...{ changedAt: new Date(0), changedBy: "operator:a", reason: "r" },

@@ -1,3 +1,4 @@
+import type { Address } from "../../src/client/index.ts";
 import { createServer, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
 import { afterEach, describe, expect, it } from "vitest";
@@ -17,7 +18,7 @@ const A = "http://a.example:3000";
 const B = "http://b.example:3000";
 const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/;
 const signer = "0xf39Fd6e51aad88F6F4ce6aB8827279cffFb92266";
-const intent = { signer, payload: { to: "0x70997970C51812dc3A010C7d01b50e0d17dc79C8", value: 1n } };
+const intent = { signer, payload: { to: "0x70997970C51812dc3A010C7d01b50e0d17dc79C8", value: 1n } } as const;
 const TX_ID = "019a4b7e-0000-7000-8000-000000000001";
 
 function clientOf(answering: Answering, options: Partial<ClientOptions> = {}) {
@@ -180,7 +181,7 @@ describe("a client with several addresses", () => {
       { url: [A, B] },
     );
     await client.send(intent);
-    await client.send({ ...intent, signer: signer.toLowerCase() });
+    await client.send({ ...intent, signer: signer.toLowerCase() as Address });
     expect(asked.map(({ base }) => base)).toEqual([A, B, B]);
   });
 

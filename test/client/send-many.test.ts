@@ -9,7 +9,7 @@ import {
 import { type Answering, type Asked, lost, problem, scriptedFetch } from "../support/scripted-fetch.ts";
 
 const signer = "0xf39Fd6e51aad88F6F4ce6aB8827279cffFb92266";
-const intent = { signer, payload: { to: "0x70997970C51812dc3A010C7d01b50e0d17dc79C8", value: 1n } };
+const intent = { signer, payload: { to: "0x70997970C51812dc3A010C7d01b50e0d17dc79C8", value: 1n } } as const;
 
 function clientOf(answering: Answering, options: { readonly timeoutMs?: number } = {}) {
   const { fetch, asked } = scriptedFetch(answering);

@@ -20,7 +20,7 @@ function served(): { client: ReturnType<typeof createClient>; asked: Asked[] } {
   return { client: createClient({ url: "http://node", fetch }), asked };
 }
 
-const lane = { signer: "0xf39Fd6e51aad88F6F4ce6aB8827279cffFb92266", ttl: "30s" };
+const lane = { signer: "0xf39Fd6e51aad88F6F4ce6aB8827279cffFb92266", ttl: "30s" } as const;
 
 describe("withNonce", () => {
   // protects [Reservations] src/main/library/embedded-face.ts, src/client/with-nonce.ts
@@ -32,11 +32,11 @@ describe("withNonce", () => {
   it.each([
     ["submit", { rawTransaction: "0x02" }],
     ["used", { txHash: `0x${"a".repeat(64)}` }],
-  ])("reports the use of the nonce: %s", async (path, use) => {
+  ] as const)("reports the use of the nonce: %s", async (path, use) => {
     const { client, asked } = served();
     const made = await client.withNonce(lane, async ({ nonce }) => {
       expect(nonce).toBe(7);
-      return use as { rawTransaction: string };
+      return use;
     });
     expect(made).toMatchObject({ txId: "tx-1" });
     expect(asked).toEqual([

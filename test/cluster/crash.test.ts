@@ -50,7 +50,7 @@ describe("after kill −9 of a node,", () => {
       const owners = await cluster.untilSpread(nodes, PAIR.length);
       await untilAcquainted(cluster, 2);
       const [victim, other] = nodes;
-      const signer = PAIR.find((each) => owners.get(each) === victim.nodeId) as string;
+      const signer = PAIR.find((each) => owners.get(each) === victim.nodeId) as (typeof PAIR)[number];
       const create = createOn([signer], `round-${round}`);
       accepted.push(await other.client.send(create(0)));
       victim.signal("SIGKILL");

@@ -24,7 +24,7 @@ describe("a node stopped for longer than its lease", () => {
     ];
     const [stopped, other] = nodes;
     const owners = await cluster.untilSpread(nodes, PAIR.length);
-    const signer = PAIR.find((each) => owners.get(each) === stopped.nodeId) as string;
+    const signer = PAIR.find((each) => owners.get(each) === stopped.nodeId) as (typeof PAIR)[number];
     const instances = await instancesOf(cluster, stopped);
     stopped.signal("SIGSTOP");
     await waitUntil(async () => (await cluster.owners()).get(signer) === other.nodeId, "the other has its lane");

@@ -157,10 +157,10 @@ const orders = async (prefix: string) =>
 /** A payload with every field, to test how a library handles numbers, bytes and JSON. */
 function full(index: number, prefix: string) {
   const { signer, requestId } = transfer(index, prefix);
-  const accessList = [{ address: RECIPIENT, storageKeys: [`0x${"12".repeat(32)}`] }];
+  const accessList = [{ address: RECIPIENT, storageKeys: [`0x${"12".repeat(32)}`] }] as const;
   const fees = { gas: 60_000, maxFeePerGas: 10n ** 10n, maxPriorityFeePerGas: 10n ** 9n };
   const metadata = { order: [`${prefix}-${index}`, { deep: 'it\'s "quoted" ? $1 :name' }] };
-  const payload = { to: RECIPIENT, value: String(index + 1), data: "0xdeadbeef", accessList, ...fees };
+  const payload = { to: RECIPIENT, value: BigInt(index + 1), data: "0xdeadbeef", accessList, ...fees } as const;
   return { signer, requestId, payload, metadata, allowNoCode: true };
 }
 
@@ -215,7 +215,7 @@ describe.each(Object.entries(LIBRARIES))("a send in a database transaction of th
 
   it("leaves the database transaction usable after a refusal", async () => {
     await library.transaction(async (client, order) => {
-      const wrong = { ...transfer(4, name), payload: { to: "0x12" } };
+      const wrong = { ...transfer(4, name), payload: { to: "0x12" } } as const;
       await expect(fencepost.send(wrong, { client })).rejects.toMatchObject({ code: "INVALID_REQUEST" });
       const named = { ...transfer(4, name), nonce: 0 };
       await expect(fencepost.send(named, { client })).rejects.toMatchObject({ code: "INVALID_REQUEST", path: "nonce" });

@@ -166,12 +166,12 @@ describe("every transaction is confirmed exactly once with", () => {
 });
 
 describe("a gas price above the offered fee", () => {
-  const priced = (index: number, fees: Record<string, string>) => {
+  const priced = (index: number, fees: Record<string, bigint>) => {
     const { payload, ...rest } = transfer(index);
-    return { ...rest, payload: { ...payload, gas: "21000", ...fees } };
+    return { ...rest, payload: { ...payload, gas: 21_000, ...fees } };
   };
-  const DYNAMIC = { maxFeePerGas: String(4n * GWEI), maxPriorityFeePerGas: String(GWEI) };
-  const LEGACY = { gasPrice: String(4n * GWEI) };
+  const DYNAMIC = { maxFeePerGas: 4n * GWEI, maxPriorityFeePerGas: GWEI };
+  const LEGACY = { gasPrice: 4n * GWEI };
 
   it.for([
     ["eip1559", DYNAMIC],

@@ -6,7 +6,7 @@ import { createServer } from "node:net";
 import { join } from "node:path";
 import pg from "pg";
 import { describe, expect } from "vitest";
-import { createClient } from "../../src/client/index.ts";
+import { type Address, createClient } from "../../src/client/index.ts";
 import { DEV, isListening, it, linesOf, portIn } from "../support/command-line.ts";
 import { KEYS, RECIPIENT } from "../support/integration.ts";
 import { TcpProxy } from "../support/tcp-proxy.ts";
@@ -19,7 +19,7 @@ describe("fencepost dev", () => {
     expect(dev.stderr(), "no line for each account").not.toMatch(/0x[0-9a-f]{40}/i);
     const client = createClient({ url, repeat: false });
     const [lane] = await client.signers();
-    const sent = await client.send({ signer: lane?.signer as string, payload: { to: RECIPIENT, value: "1" } });
+    const sent = await client.send({ signer: lane?.signer as Address, payload: { to: RECIPIENT, value: "1" } });
     expect(await client.waitFor(sent.txId)).toMatchObject({ state: "CONFIRMED", nonce: 0 });
     // protects [The dashboard] src/main/dev/dev.ts, src/adapters/dashboard/files.ts
     expect(await (await fetch(url)).text(), "the dashboard, with transfers to try").toContain("<html data-dev ");

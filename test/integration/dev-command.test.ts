@@ -2,7 +2,7 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect } from "vitest";
-import { createClient } from "../../src/client/index.ts";
+import { type Address, createClient, type Hex } from "../../src/client/index.ts";
 import { DEV, isListening, it, linesOf, portIn } from "../support/command-line.ts";
 import { RECIPIENT } from "../support/integration.ts";
 import { waitUntil } from "../support/wait-until.ts";
@@ -14,8 +14,8 @@ describe("fencepost dev", () => {
     const [lane] = await client.signers();
     // Contract code that fails with Panic(2^256 − 1). A simulation cannot refuse it, because the simulating EVM itself
     // panics on it.
-    const bytecode = `0x634e487b7160e01b5f527f${"ff".repeat(32)}60045260245ffd`;
-    const sending = client.send({ signer: lane?.signer as string, payload: { bytecode } });
+    const bytecode: Hex = `0x634e487b7160e01b5f527f${"ff".repeat(32)}60045260245ffd`;
+    const sending = client.send({ signer: lane?.signer as Address, payload: { bytecode } });
     await expect(sending).rejects.toMatchObject({ status: 503 });
     expect(await dev.exited).toEqual({ code: 1, signal: null });
     expect(linesOf(dev.stderr()).at(-1)).toMatch(
@@ -29,7 +29,7 @@ describe("fencepost dev", () => {
     const dev = seeded.run(DEV);
     const client = createClient({ url: (await dev.ready).url, repeat: false });
     const [lane] = await client.signers();
-    const signer = lane?.signer as string;
+    const signer = lane?.signer as Address;
     const before = await client.send({ signer, payload: { to: RECIPIENT, value: "1" } });
     const home = /data in (.+)$/m.exec(dev.stderr())?.[1] as string;
     const postmaster = Number(linesOf(readFileSync(join(home, "postgres", "data", "postmaster.pid"), "utf8"))[0]);

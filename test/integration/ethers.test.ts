@@ -2,6 +2,7 @@
  * Real ethers v6 on a real node and chain: contracts, deployments and receipts through the signer of
  * `fencepost/ethers`.
  */
+import { asAddress } from "../../src/client/index.ts";
 import {
   Contract,
   ContractFactory,
@@ -48,7 +49,7 @@ function signerOn(client: FencepostSource = stack.client): FencepostSigner {
 }
 
 const sentBy = async (signer: FencepostSigner) =>
-  (await stack.client.list({ signer: signer.address, limit: 100 })).items;
+  (await stack.client.list({ signer: asAddress(signer.address), limit: 100 })).items;
 const thrown = (work: Promise<unknown>) =>
   work.then(
     () => null,

@@ -134,7 +134,7 @@ describe("a transfer of one wei", () => {
 });
 
 describe("fees above the ceiling", () => {
-  const OVER = { maxFeePerGas: String(MOST_PER_GAS + 1n), maxPriorityFeePerGas: String(2n * GWEI) };
+  const OVER = { maxFeePerGas: `${MOST_PER_GAS + 1n}`, maxPriorityFeePerGas: `${2n * GWEI}` } as const;
   const REFUSED = { code: "SUBMISSION_REJECTED", reason: "FEE_OVER_CEILING" };
 
   async function signed(nonce: number): Promise<`0x${string}`> {
@@ -151,7 +151,7 @@ describe("fees above the ceiling", () => {
       const { fencepost } = scene;
       const { payload, ...rest } = transfer(0);
       await expect(fencepost.send({ ...rest, payload: { ...payload, ...OVER } })).rejects.toMatchObject(REFUSED);
-      const cheap = { gas: "21000", maxFeePerGas: String(5n * GWEI), maxPriorityFeePerGas: String(GWEI) };
+      const cheap = { gas: "21000", maxFeePerGas: 5n * GWEI, maxPriorityFeePerGas: GWEI } as const;
       const { txId } = await fencepost.send({ ...rest, payload: { ...payload, ...cheap } });
       await waitUntil(async () => (await fencepost.get(txId)).subState === "BROADCAST", "a node has it");
       const raw = await signed(0);

@@ -1,5 +1,5 @@
 import { describe, expect } from "vitest";
-import { createClient, FencepostApiError } from "../../src/client/index.ts";
+import { type Address, createClient, FencepostApiError } from "../../src/client/index.ts";
 import { createFencepost } from "../../src/index.ts";
 import { audit, storedTransactions } from "../support/audit.ts";
 import { it, KEYS, OTHER_SIGNER, RECIPIENT, SIGNER } from "../support/integration.ts";
@@ -36,10 +36,10 @@ describe("two nodes in separate processes", () => {
     const created = await Promise.all(
       range(40).map((n) => {
         const create = n % 2 === 0 ? pricedTransfer(n) : transfer(n);
-        return (pair[n % 2] as NodeProcess).client.send({ ...create, signer: SIGNERS[(n >> 1) % 2] as string });
+        return (pair[n % 2] as NodeProcess).client.send({ ...create, signer: SIGNERS[(n >> 1) % 2] as Address });
       }),
     );
-    const batch = range(10).map((n) => ({ ...pricedTransfer(100 + n), signer: SIGNERS[n % 2] as string }));
+    const batch = range(10).map((n) => ({ ...pricedTransfer(100 + n), signer: SIGNERS[n % 2] as Address }));
     const results = await (pair[0] as NodeProcess).client.sendBatch(batch);
     expect(results.map(({ status }) => status)).toEqual(batch.map(() => 202));
     for (const signer of SIGNERS) {
@@ -74,8 +74,8 @@ describe("two nodes in separate processes", () => {
     expect(await stranger.client.send(transfer(1))).toMatchObject({ txId: first.txId, nonce: first.nonce });
     const codes = await Promise.all(
       [
-        { ...transfer(1), payload: { to: SIGNER, value: "2" } },
-        { ...transfer(2), payload: { to: SIGNER, value: String(10n ** 30n) } },
+        { ...transfer(1), payload: { to: SIGNER, value: 2n } },
+        { ...transfer(2), payload: { to: SIGNER, value: 10n ** 30n } },
       ].map((create) =>
         stranger.client.send(create).then(
           () => "taken",

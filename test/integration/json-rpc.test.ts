@@ -1,4 +1,5 @@
 /** Unmodified viem and ethers with `/rpc` as their only provider, on a real database and a real EVM. */
+import { asHex } from "../../src/client/index.ts";
 import { ContractFactory, JsonRpcProvider } from "ethers";
 import { createPublicClient, createWalletClient, http } from "viem";
 import { hardhat } from "viem/chains";
@@ -100,7 +101,7 @@ describe("ethers on /rpc", () => {
 
     await edr.rpc("evm_setIntervalMining", [0]);
     const slow = await signer.sendTransaction({ to: RECIPIENT, value: 2n });
-    const { items } = await client.list({ txHash: slow.hash });
+    const { items } = await client.list({ txHash: asHex(slow.hash) });
     const waiting = slow.wait().catch((error: unknown) => error);
     await client.reprice(items[0]?.txId ?? "", {
       reason: "test",

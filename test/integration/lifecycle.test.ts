@@ -21,7 +21,7 @@ async function refusalOf(sending: Promise<unknown>): Promise<FencepostApiError> 
   return error as FencepostApiError;
 }
 
-async function deploy(client: FencepostClient, payload: { bytecode: string; args?: unknown[] }): Promise<Address> {
+async function deploy(client: FencepostClient, payload: { bytecode: Address; args?: unknown[] }): Promise<Address> {
   const { bytecode, args } = payload;
   const { txId } = await client.send({
     signer: SIGNER,
@@ -92,7 +92,7 @@ describe("a transaction on a real EVM", () => {
     const contract = await deploy(client, { bytecode: SAMPLE_BYTECODE, args: ["7"] });
     const raise = (value: string) => ({
       signer: SIGNER,
-      payload: { to: contract, function: "raise(uint256)", args: [value], gas: "100000" },
+      payload: { to: contract, function: "raise(uint256)", args: [value], gas: 100_000 },
     });
     // The second call succeeds alone but reverts after the first. Both requests name their gas, so Fencepost does not
     // simulate them and accepts both.
@@ -122,7 +122,7 @@ describe("a transaction on a real EVM", () => {
     for (const result of results) await client.waitFor((result as { txId: string }).txId);
     await audit({ database, rpcUrl: edr.url });
     expect(await client.signer(SIGNER)).toMatchObject([{ pending: 0, confirmed: 2 }]);
-    expect(await client.signer(OTHER_SIGNER.toLowerCase())).toMatchObject([{ pending: 0, confirmed: 1 }]);
+    expect(await client.signer(OTHER_SIGNER.toLowerCase() as Address)).toMatchObject([{ pending: 0, confirmed: 1 }]);
   });
 });
 

@@ -66,7 +66,7 @@ describe("a reserved nonce", () => {
     expect(await client.waitFor(handedIn?.txId ?? "")).toMatchObject({ state: "CONFIRMED", nonce: 0 });
     const sent = await client.withNonce(lane, async ({ nonce }) => {
       const raw = await sign(nonce, { value: 7n });
-      return { txHash: await rpcCall<string>(edr.url, "eth_sendRawTransaction", [raw]) };
+      return { txHash: await rpcCall<`0x${string}`>(edr.url, "eth_sendRawTransaction", [raw]) };
     });
     const followed = await client.waitFor(sent?.txId ?? "");
     expect(followed).toMatchObject({
@@ -213,7 +213,7 @@ describe("a hole left by a reserved nonce", () => {
     const { nonce } = await client.reserveNonce({ signer: SIGNER, ttl: 1 });
     await rpcCall(edr.url, "evm_setAutomine", [false]);
     await rpcCall(edr.url, "evm_setIntervalMining", [0]);
-    const txHash = await rpcCall<string>(edr.url, "eth_sendRawTransaction", [await sign(nonce)]);
+    const txHash = await rpcCall<`0x${string}`>(edr.url, "eth_sendRawTransaction", [await sign(nonce)]);
     const behind = await client.send(transfer(1));
     await waitUntil(async () => (await holesOf(client)).length === 1, "the reservation is a hole");
     // Wait until the search for the caller's own transaction is over; it lasts as long as the reservation did. After

@@ -132,9 +132,9 @@ describe("an operator", () => {
     const onTheWay = await sent(node, 0);
     await node.client.suspend(SIGNER, { reason: "maintenance" });
     const queued = (await node.client.send(pricedTransfer(1))).txId;
-    const payload = (value: string) => ({ to: RECIPIENT, value, gas: 21_000 });
-    await node.client.replace(onTheWay, { reason: "other amount", payload: payload("500") });
-    await node.client.replace(queued, { reason: "other amount", payload: payload("600") });
+    const payload = (value: bigint) => ({ to: RECIPIENT, value, gas: 21_000 }) as const;
+    await node.client.replace(onTheWay, { reason: "other amount", payload: payload(500n) });
+    await node.client.replace(queued, { reason: "other amount", payload: payload(600n) });
     expect(await node.client.get(queued)).toMatchObject({ state: "ALLOCATED", payload: { value: "2" } });
     const before = held.chain.witness.length;
     held.release();

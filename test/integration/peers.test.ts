@@ -2,6 +2,7 @@
  * The routes between nodes accept only requests made with the private key of a live process. Nothing in the database
  * gives access to these routes.
  */
+import type { Address } from "../../src/client/index.ts";
 import { randomUUID } from "node:crypto";
 import { fileURLToPath } from "node:url";
 import { describe, expect } from "vitest";
@@ -86,7 +87,7 @@ describe("two nodes with a shared cluster secret", () => {
     await waitUntil(() => pair.every((node) => node.stdout().includes("the clock says")), "both clocks have jumped");
     for (const [index, node] of pair.entries()) {
       const other = pair[1 - index] as NodeProcess;
-      const signer = signers.get(other.nodeId) as string;
+      const signer = signers.get(other.nodeId) as Address;
       expect(await node.client.send({ ...transfer(index), signer })).toMatchObject({ nonce: 0 });
       expect(await refused(node)).toEqual({});
     }
@@ -104,7 +105,7 @@ describe("two nodes with a shared cluster secret", () => {
       const found = await spread(staying);
       return found.has(started.nodeId) ? found : null;
     }, "the new process owns a lane");
-    const signer = signers.get(started.nodeId) as string;
+    const signer = signers.get(started.nodeId) as Address;
     expect(await staying.client.send({ ...transfer(0), signer })).toMatchObject({ nonce: 0 });
   });
 
@@ -113,7 +114,7 @@ describe("two nodes with a shared cluster secret", () => {
     const stranger = await nodes.start(simulated.url, { FENCEPOST_CLUSTER_SECRET: "another-secret-of-nodes" });
     const signers = await spread(knowing);
     const tries = async (node: NodeProcess, other: NodeProcess) => {
-      const send = node.client.send({ ...transfer(0), signer: signers.get(other.nodeId) as string });
+      const send = node.client.send({ ...transfer(0), signer: signers.get(other.nodeId) as Address });
       await expect(send).rejects.toMatchObject({ code: "UNAVAILABLE" });
       expect((await refused(node)).secret).toBeGreaterThan(0);
     };

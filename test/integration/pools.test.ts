@@ -16,7 +16,7 @@ describe("a signer pool whose lanes belong to two nodes", () => {
       return owners.length === 2 && new Set(owners).size === 2;
     }, "each node owns a lane");
 
-    const payload = { to: RECIPIENT, value: 1 };
+    const payload = { to: RECIPIENT, value: 1n } as const;
     // A pool skips a lane that has just changed its owner until the new owner has resumed it. Probe until both lanes
     // are used. Each probe is final before the next is sent: a lane with a queue of probes would get no requests below.
     const open = new Set<string>();

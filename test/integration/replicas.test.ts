@@ -65,7 +65,7 @@ async function persistently(face: Fencepost, request: Parameters<Fencepost["send
 const sentBy = (child: FencepostProcess) => [...child.stdout().matchAll(/"sent":"([^"]+)"/g)].map(([, id]) => id);
 const to = (index: number, prefix: string) => ({
   ...transfer(index, prefix),
-  signer: SIGNERS[index % SIGNERS.length] as string,
+  signer: SIGNERS[index % SIGNERS.length] as `0x${string}`,
 });
 
 describe("replicas that embed the library", () => {
@@ -98,7 +98,7 @@ describe("replicas that embed the library", () => {
         .map(({ nonce }) => Number(nonce));
       expect(own.toSorted((a, b) => a - b)).toEqual(range(50));
     }
-    const other = { ...to(1, "shared"), payload: { to: RECIPIENT, value: "77777" } };
+    const other = { ...to(1, "shared"), payload: { to: RECIPIENT, value: 77777n } } as const;
     for (const face of both) await expect(face.send(other)).rejects.toMatchObject({ code: "REQUEST_ID_REUSED" });
     await audit({ database, rpcUrl: edr.url });
     // Every operator action and reservation works for every signer at both replicas. One replica owns the lane; the
@@ -122,7 +122,7 @@ describe("replicas that embed the library", () => {
       const { nonce } = await both[0].send({ signer, payload: { to: RECIPIENT, value: "1" } });
       for (const [at, face] of both.entries()) {
         const next = Number(nonce) + 1 + at;
-        const taken = { signer, nonce: next - 1, payload: { to: RECIPIENT, value: "2222" } };
+        const taken = { signer, nonce: next - 1, payload: { to: RECIPIENT, value: 2222n } } as const;
         await expect(face.send(taken)).rejects.toMatchObject({ code: "CONFLICT", nextNonce: next });
         expect(await face.send({ signer, nonce: next, payload: { to: RECIPIENT, value: "3" } })).toMatchObject({
           nonce: next,
@@ -130,7 +130,7 @@ describe("replicas that embed the library", () => {
       }
     }
     const asked = range(12).map((index) => ({
-      ...{ signer: { pool: "payouts" }, requestId: `pooled-${index}`, payload: { to: RECIPIENT, value: "4" } },
+      ...{ signer: { pool: "payouts" }, requestId: `pooled-${index}`, payload: { to: RECIPIENT, value: 4n } },
     }));
     const pooled = await Promise.all(asked.flatMap((request) => both.map((face) => face.send(request))));
     expect(new Set(pooled.map(({ txId }) => txId)).size).toBe(asked.length);

@@ -26,7 +26,7 @@ describe("a node with a retention age", () => {
 
   const inPool = (index: number) => ({ ...transfer(index, "pooled"), signer: { pool: "payouts" } });
   /** A transfer of more than the signer's balance, so it cannot be sent. */
-  const dear = { ...transfer(1, "old"), payload: { ...transfer(1, "old").payload, value: String(10n ** 30n) } };
+  const dear = { ...transfer(1, "old"), payload: { ...transfer(1, "old").payload, value: 10n ** 30n } };
   const count = async (table: string) => (await rows.query(`SELECT FROM fencepost.${table}`)).length;
 
   beforeAll(async () => {

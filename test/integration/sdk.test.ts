@@ -38,7 +38,7 @@ describe("the SDK on a real node", () => {
       expect(states.at(-1)).toBe("CONFIRMED");
       expect((await tx.mined()).receipt).toMatchObject({ txHash: await tx.hash(), status: "success" });
       const deployed = await client.send({ signer: SIGNER, payload: { bytecode: revertingInitCode(data.slice(2)) } });
-      const to = (await deployed.final()).receipt?.contractAddress ?? "";
+      const to = (await deployed.final()).receipt?.contractAddress ?? "0x";
       const refused = client.send({ signer: SIGNER, payload: { to, abi, function: "take", args: [5n] } });
       await expect(refused).rejects.toBeInstanceOf(SubmissionRejectedError);
       await expect(refused).rejects.toMatchObject({

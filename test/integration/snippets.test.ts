@@ -26,12 +26,12 @@ const OF_CALLERS = ["pg", "drizzle-orm", "kysely", "knex", "postgres"];
 const IS_LONG = process.env.FENCEPOST_PACK_LONG !== undefined;
 
 const TEN_LINES = `
-import { createClient } from "fencepost/client";
+import { type Address, createClient } from "fencepost/client";
 import { startFencepost } from "fencepost/testing";
 
 const stack = await startFencepost();
 const client = createClient({ url: stack.url });
-const [signer, to] = stack.signers as [string, string];
+const [signer, to] = stack.signers as [Address, Address];
 const { txId, nonce } = await client.send({ signer, requestId: "order-42", payload: { to, value: "1" } });
 const { state, txHash } = await client.waitFor(txId);
 console.log(JSON.stringify({ ready: true, nonce, state, txHash }));
@@ -110,7 +110,7 @@ describe("the package, used as in the documentation,", () => {
 
   it("runs the snippets that need values from the test", async () => {
     const open = openSnippets(stack);
-    expect(open).toHaveLength(9);
+    expect(open).toHaveLength(10);
     for (const { name, text, said } of open) {
       // Snippets that use undeclared names are not compiled, because the test inserts values for these names that are
       // not TypeScript.

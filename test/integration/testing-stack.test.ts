@@ -11,7 +11,7 @@ import { waitUntil } from "../support/wait-until.ts";
 const RECIPIENT = "0x00000000000000000000000000000000000000AA";
 
 async function transfer(stack: Stack, signer = 0) {
-  const request = { signer: stack.signers[signer] as string, payload: { to: RECIPIENT, value: "1" } };
+  const request = { signer: stack.signers[signer] as `0x${string}`, payload: { to: RECIPIENT, value: 1n } } as const;
   return (await stack.client.send(request)).txId;
 }
 
@@ -28,7 +28,7 @@ describe("a test stack of startFencepost", () => {
     expect(stack.signers).toHaveLength(3);
     const sent = await stack.client.waitFor(await transfer(stack), { timeoutMs: 30_000 });
     expect(sent).toMatchObject({ state: "CONFIRMED", chainId: stack.chainId });
-    const stranger = stack.strangers[0]?.address as string;
+    const stranger = stack.strangers[0]?.address as `0x${string}`;
     expect(BigInt((await stack.chain.rpc("eth_getBalance", [stranger, "latest"])) as string)).toBe(
       10_000n * 10n ** 18n,
     );

@@ -53,7 +53,7 @@ function wallet(client: FencepostSource = stack.client, timeoutMs?: number) {
 }
 
 const nonceOf = (address: string) => stack.chain.rpc("eth_getTransactionCount", [address, "latest"]).then(Number);
-const sentBy = async (signer: string) => (await stack.client.list({ signer, limit: 100 })).items;
+const sentBy = async (signer: `0x${string}`) => (await stack.client.list({ signer, limit: 100 })).items;
 
 /** Resolves with the hash of the transaction's n-th attempt, once the attempt is in the chain's mempool. */
 const onceSent = (txId: string, attempt: number) =>

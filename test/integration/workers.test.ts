@@ -1,7 +1,7 @@
 /** `fencepost start --workers N`: several nodes behind one port, each in a process that can die without the others. */
 import { execFileSync } from "node:child_process";
 import { describe, expect } from "vitest";
-import { createClient, type FencepostClient } from "../../src/client/index.ts";
+import { type Address, createClient, type FencepostClient } from "../../src/client/index.ts";
 import { audit, untilSettled } from "../support/audit.ts";
 import { type Database, it, KEYS, OTHER_SIGNER, SHORT_LEASE, SIGNER } from "../support/integration.ts";
 import { type FencepostProcess, spawnFencepost } from "../support/node-process.ts";
@@ -65,7 +65,7 @@ describe("workers of fencepost start --workers", () => {
     expect(new Set([...own, url]).size).toBe(3);
     for (const each of own) expect((await fetch(`${each}/readyz`)).status).toBe(200);
     // Both workers accept requests for both signers, because either may get the connection.
-    await Promise.all(range(20).map((n) => client.send({ ...pricedTransfer(n), signer: SIGNERS[n % 2] as string })));
+    await Promise.all(range(20).map((n) => client.send({ ...pricedTransfer(n), signer: SIGNERS[n % 2] as Address })));
 
     process.kill(childrenOf(child.pid)[0] as number, "SIGKILL");
     const known = new Set(before.map(({ instanceId }) => instanceId));
@@ -90,7 +90,7 @@ describe("workers of fencepost start --workers", () => {
     const nodes = await client.nodes();
     const leases = await client.leases();
     const paused = childrenOf(child.pid)[0] as number;
-    await Promise.all(range(10).map((n) => client.send({ ...pricedTransfer(n), signer: SIGNERS[n % 2] as string })));
+    await Promise.all(range(10).map((n) => client.send({ ...pricedTransfer(n), signer: SIGNERS[n % 2] as Address })));
     process.kill(paused, "SIGSTOP");
     try {
       const states = await Promise.all(
@@ -99,8 +99,8 @@ describe("workers of fencepost start --workers", () => {
       const awake = states.find((each) => each.awake);
       expect(states.filter((each) => each.awake)).toHaveLength(1);
       const other = createClient({ url: awake?.url as string });
-      const mine = leases.find(({ nodeId }) => nodeId === awake?.nodeId)?.signer as string;
-      const theirs = SIGNERS.find((signer) => signer !== mine) as string;
+      const mine = leases.find(({ nodeId }) => nodeId === awake?.nodeId)?.signer as Address;
+      const theirs = SIGNERS.find((signer) => signer !== mine) as Address;
       // A create, its completion and the feed, for a lane of the other worker: none of them waits for the stopped
       // worker.
       const { txId } = await other.send({ ...pricedTransfer(100), signer: mine });

@@ -14,7 +14,7 @@ it("a key file that other users can read and another user owns raises an alert w
   const starting = createFencepost({
     databaseUrl: "postgres://nobody@127.0.0.1:1/none",
     chains: [{ rpc: "http://127.0.0.1:1" }],
-    signers: { privateKeyFiles: [file] },
+    privateKeyFiles: [file],
     onEvent: (event) => events.push(event),
   });
   // The start fails because the file contains no key and there is no database or chain.

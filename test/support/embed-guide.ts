@@ -5,7 +5,8 @@ import type { Knex } from "knex";
 import type { Kysely } from "kysely";
 import type { Pool } from "pg";
 import type { Sql } from "postgres";
-import { createFencepost, type Fencepost } from "../../src/index.ts";
+import type { LocalAccount } from "viem";
+import { asHex, createFencepost, type Fencepost, type Hex } from "../../src/index.ts";
 import { RECIPIENT } from "./integration.ts";
 
 type Payment = Parameters<Fencepost["send"]>[0];
@@ -27,15 +28,26 @@ interface Given {
 const orders = pgTable("orders", { id: text("id").primaryKey() });
 
 export const SNIPPETS = {
-  start: async (signerKey: string) => {
+  start: async () => {
     const fencepost = await createFencepost({
       databaseUrl: "postgres://app:secret@localhost/app",
       chains: [{ rpc: "https://rpc.example", confirmations: 20 }],
-      signers: [signerKey],
+      awsKmsKeyIds: ["alias/payouts"],
     });
     return fencepost;
   },
-  send: async ({ fencepost }: Given, signer: string) => {
+  signers: async (keyVersion: string, mnemonic: string, account: LocalAccount) => {
+    const common = { databaseUrl: "postgres://app:secret@localhost/app", chains: [{ rpc: "https://rpc.example" }] };
+    await createFencepost({ ...common, awsKmsKeyIds: ["alias/payouts"] });
+    await createFencepost({ ...common, gcpKmsKeyVersions: [keyVersion] });
+    await createFencepost({ ...common, vaultKeyPaths: ["secret/data/payouts"] });
+    await createFencepost({ ...common, remoteSignerUrl: "https://web3signer.internal:9000" });
+    await createFencepost({ ...common, keystoreDir: "keys", keystorePasswordFile: "keys.password" });
+    await createFencepost({ ...common, mnemonic, mnemonicCount: 3 });
+    await createFencepost({ ...common, signers: [account] });
+    await createFencepost({ ...common, signers: [asHex(process.env.SIGNER_KEY, "SIGNER_KEY")] });
+  },
+  send: async ({ fencepost }: Given, signer: Hex) => {
     const created = await fencepost.send({
       signer,
       requestId: "order-42",

@@ -24,7 +24,7 @@ export const KEYS = [
 ] as const;
 export const [SIGNER, OTHER_SIGNER] = KEYS.map((key) => privateKeyToAddress(key)) as [`0x${string}`, `0x${string}`];
 export const SIGNER_KEY = KEYS[0];
-export const RECIPIENT = "0x00000000000000000000000000000000000000AA";
+export const RECIPIENT: `0x${string}` = "0x00000000000000000000000000000000000000AA";
 
 export const BLOCK_TIME_MS = 50;
 

@@ -2,6 +2,7 @@ import type { Created, TransactionView } from "../../src/application/api.ts";
 import type { FencepostApi } from "../../src/application/operations/calls.ts";
 import type { SignerView } from "../../src/application/queries/signers.ts";
 import type { Address, Hash } from "../../src/domain/lane.ts";
+import type { Checksummed } from "../../src/domain/text/checksum.ts";
 import type { InstanceRecord, LeaseRecord } from "../../src/ports/lease-store.ts";
 import type { CompletionRecord } from "../../src/ports/query-store.ts";
 
@@ -67,7 +68,7 @@ export const RECIPIENT: Address = "0x70997970c51812dc3a010c7d01b50e0d17dc79c8";
 export const RECIPIENT_EIP55 = "0x70997970C51812dc3A010C7d01b50e0d17dc79C8";
 export const CHAIN_ID = 31337;
 
-const EIP55 = new Map<Address, string>([
+const EIP55 = new Map<Address, Checksummed>([
   [SIGNER, SIGNER_EIP55],
   [RECIPIENT, RECIPIENT_EIP55],
 ]);
@@ -76,7 +77,7 @@ const EIP55 = new Map<Address, string>([
  * A fake checksum: the checksummed form of the two sample accounts, and any other address in upper case, so that a test
  * sees that the function was called.
  */
-export function sampleChecksum(address: Address): string {
+export function sampleChecksum(address: Address): Checksummed {
   return EIP55.get(address) ?? `0x${address.slice(2).toUpperCase()}`;
 }
 

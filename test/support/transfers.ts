@@ -5,13 +5,13 @@ const GWEI = 1_000_000_000n;
 
 /** A transfer whose value identifies it on the chain: no two transfers of a test have the same payload. */
 export function transfer(index: number, prefix = "request"): CreateTransaction & { readonly requestId: string } {
-  return { signer: SIGNER, requestId: `${prefix}-${index}`, payload: { to: RECIPIENT, value: String(index + 1) } };
+  return { signer: SIGNER, requestId: `${prefix}-${index}`, payload: { to: RECIPIENT, value: `${BigInt(index + 1)}` } };
 }
 
 /** A transfer with gas and fees, which is accepted without a read from the chain. */
 export function pricedTransfer(index: number, prefix = "request"): ReturnType<typeof transfer> {
   const { payload, ...rest } = transfer(index, prefix);
-  const fees = { gas: "21000", maxFeePerGas: String(20n * GWEI), maxPriorityFeePerGas: String(GWEI) };
+  const fees = { gas: "21000", maxFeePerGas: `${20n * GWEI}`, maxPriorityFeePerGas: `${GWEI}` } as const;
   return { ...rest, payload: { ...payload, ...fees } };
 }
 

@@ -39,24 +39,29 @@ function complaints(files: Readonly<Record<string, string>>): Promise<ReadonlyMa
 
 const mistakes = readFileSync(new URL("mistakes.ts", import.meta.url), "utf8")
   .replaceAll("../../src/client/index.ts", "fencepost/client")
-  .replaceAll("../../src/index.ts", "fencepost");
+  .replaceAll("../../src/index.ts", "fencepost")
+  .replaceAll("../../src/main/config/define.ts", "fencepost/config");
+
+/** Matches one mistake: its marker, the statement that must not compile, and the comment with its correct twin. */
+const MISTAKE = /^ {2}\/\/ @ts-expect-error (.*)\n([\s\S]*?)^ {2}\/\/: (.*)$/gm;
+const LEAST_MISTAKES = 60;
 
 /** Types of the names that snippets use without declaring them. A reader of the page would have such values. */
 const GIVEN: Readonly<Record<string, string>> = {
   client: "import('pg').Client",
   order: "{ readonly id: string; readonly total: string }",
-  signer: "string",
-  token: "string",
-  buyer: "string",
-  to: "string",
+  signer: "import('viem').Address",
+  token: "import('viem').Address",
+  buyer: "import('viem').Address",
+  to: "import('viem').Address",
   recipient: "import('viem').Address",
-  signerKey: "string",
+  signerKey: "import('viem').Hex",
   apiKey: "string",
   secret: "string",
   txId: "string",
   amount: "bigint",
   lastSeen: "number",
-  payload: "{ to: string; value: string }",
+  payload: "{ to: import('viem').Address; value: bigint }",
   book: "(completion: unknown) => Promise<void>",
   db: "{ query(text: string, values?: readonly unknown[]): Promise<{ rows: { seq: number; epoch: number }[] }> }",
   log: "(...words: unknown[]) => void",
@@ -99,16 +104,24 @@ const pages = ["README.md", ...listFiles("docs")].filter((path) => path.endsWith
 describe("the TypeScript compiler", () => {
   const snippets = Object.assign({}, ...pages.map(snippetsOf)) as Readonly<Record<string, string>>;
   const loose = mistakes.replace("vlaue: 1n", "value: 1n");
+  const twins = mistakes.replaceAll(MISTAKE, "  $3");
   let said: ReadonlyMap<string, readonly string[]>;
   beforeAll(async () => {
-    said = await complaints({ "mistakes.ts": mistakes, "loose.ts": loose, ...snippets });
+    said = await complaints({ "mistakes.ts": mistakes, "loose.ts": loose, "twins.ts": twins, ...snippets });
   });
 
   // protects [The SDK and the library] src/contract/schemas/typed-payload.ts, src/client/face.ts
   it("rejects exactly the deliberate mistakes in the type tests", () => {
-    expect(mistakes.match(/@ts-expect-error/g)?.length).toBeGreaterThan(20);
+    const planted = [...mistakes.matchAll(MISTAKE)];
+    expect(planted.length).toBeGreaterThanOrEqual(LEAST_MISTAKES);
+    expect(mistakes.match(/@ts-expect-error/g)).toHaveLength(planted.length);
     expect(said.get("mistakes.ts")).toEqual([]);
     expect(said.get("elsewhere")).toEqual([]);
+  });
+
+  it("accepts the correct twin of every mistake", () => {
+    expect(twins).not.toMatch(/@ts-expect-error|\/\/: /);
+    expect(said.get("twins.ts")).toEqual([]);
   });
 
   it("reports an unused @ts-expect-error if a type has become too loose", () => {

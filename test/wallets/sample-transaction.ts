@@ -19,7 +19,7 @@ export function attempt(ordinal: number, kind: Attempt["kind"]): Attempt {
  */
 export function sampleTransaction(given: Partial<Transaction> = {}, mined?: number): Transaction {
   const receipt = { blockNumber: 7, blockHash: hashOf(0), transactionIndex: 0, status: "success" } as const;
-  const paid = { gasUsed: "21000", effectiveGasPrice: "1", contractAddress: null };
+  const paid = { gasUsed: "21000", effectiveGasPrice: "1", contractAddress: null } as const;
   return {
     ...{ txId: "tx-1", chainId: 31337, signer: SIGNER, requestId: "r", owner: null, nonce: 4, metadata: null },
     ...{ state: "TRACKING", subState: null, txHash: null, gas: "21000", lastError: null, submitAttempts: 0 },

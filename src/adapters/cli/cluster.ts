@@ -1,6 +1,6 @@
 /** Commands `nodes` and `leases`, and the kill switch. */
 import type { Command } from "commander";
-import type { ClusterNode, KillSwitchState, KillWish, LaneLease } from "../../client/index.ts";
+import type { Address, ClusterNode, KillSwitchState, KillWish, LaneLease } from "../../client/index.ts";
 import { given } from "./answer.ts";
 import { askNode, type RemotePorts } from "./remote.ts";
 import { listing, tableOf } from "./table.ts";
@@ -19,7 +19,7 @@ export function addClusterCommands(program: Command, ports: RemotePorts): void {
 export function addKillSwitch(program: Command, ports: RemotePorts): void {
   const add = (command: Command, name: "kill" | "endKill") =>
     askNode(command, ports, {
-      ask: (client, options: KillWish, signer?: string) => client[name]({ ...given({ signer }), ...options }),
+      ask: (client, options: KillWish, signer?: Address) => client[name]({ ...given({ signer }), ...options }),
       show: killReport,
     })
       .argument("[signer]", "its address; without one, everything")

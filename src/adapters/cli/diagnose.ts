@@ -2,6 +2,7 @@
  * `init` writes a configuration, `doctor` checks it, `bench` measures throughput, and `chaos` tests fault tolerance.
  */
 import type { Command } from "commander";
+import type { Address } from "../../client/index.ts";
 import { answerWith, type CommandOptions } from "./answer.ts";
 import { CommandFailed } from "./failure.ts";
 import type { DemoReport } from "./present.ts";
@@ -22,8 +23,8 @@ export interface Finding {
 export interface BenchOptions extends RemoteOptions {
   readonly transactions: number;
   readonly callers: number;
-  readonly signer?: string;
-  readonly to?: string;
+  readonly signer?: Address;
+  readonly to?: Address;
 }
 
 export interface BenchReport {

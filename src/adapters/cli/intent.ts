@@ -1,6 +1,6 @@
 /** Builds the request of `fencepost send` from its options, an ABI signature, or a file. */
 import { type Command, InvalidArgumentError, Option } from "commander";
-import type { CreateTransaction } from "../../client/index.ts";
+import type { Address, CreateTransaction } from "../../client/index.ts";
 import { describedTypes, parameterTypes, toArguments } from "./abi-arguments.ts";
 import { wei } from "./amounts.ts";
 import { given } from "./answer.ts";
@@ -12,8 +12,8 @@ const BESIDE = ["nonce", "chainId", "requestId", "metadata", "validUntil", "allo
 const PRICED = ["value", "gas", "maxFeePerGas", "maxPriorityFeePerGas", "gasPrice", "type"] as const;
 
 export type IntentOptions = Partial<Pick<CreateTransaction, (typeof BESIDE)[number]>> & {
-  readonly [Name in (typeof PRICED)[number] | "signer" | "pool" | "sticky" | "to" | "data" | "bytecode"]?: string;
-} & {
+  readonly [Name in (typeof PRICED)[number] | "pool" | "sticky" | "to" | "data" | "bytecode"]?: string;
+} & { readonly signer?: Address } & {
   /**
    * Paths of files: a compiled contract (`deploy`), an ABI or compiled contract (`abi`), or a list of whole
    * transactions (`file`).

@@ -1,6 +1,6 @@
 /** `fencepost policy`: shows, changes and checks the policy document, and shows its usage. */
 import type { Command } from "commander";
-import type { ApplyPolicies, PoliciesInForce, PolicyCheck, PolicyUsage, PolicyVerdict } from "../../client/index.ts";
+import type { Address, ApplyPolicies, PoliciesInForce, PolicyCheck, PolicyUsage, PolicyVerdict } from "../../client/index.ts";
 import { misused } from "./failure.ts";
 import { askNode, CHAIN_ID, count, json, type RemotePorts } from "./remote.ts";
 import { tableOf } from "./table.ts";
@@ -35,7 +35,7 @@ export function addPolicy(program: Command, ports: RemotePorts): void {
     .addOption(CHAIN_ID)
     .option("--key <name>", "ask for another API key");
   askNode(policy.command("usage").description("print what is used of this hour and day"), ports, {
-    ask: (client, query: { readonly signer?: string; readonly key?: string }) => client.policyUsage(query),
+    ask: (client, query: { readonly signer?: Address; readonly key?: string }) => client.policyUsage(query),
     show: usageTable,
   })
     .option("--signer <address>", "of this signer alone")

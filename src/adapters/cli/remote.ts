@@ -1,6 +1,6 @@
 /** Shared by all commands that call a node: the node's URL, the API key, and the text shown for a refusal. */
 import { type Command, InvalidArgumentError, Option } from "commander";
-import { FencepostApiError, type FencepostClient } from "../../client/index.ts";
+import { FencepostApiError, type FencepostClient, type Hex } from "../../client/index.ts";
 import { answerWith, type CommandOptions, type Shown } from "./answer.ts";
 import { CommandFailed, EXIT_CODES } from "./failure.ts";
 import type { CliIo } from "./terminal.ts";
@@ -49,7 +49,7 @@ export function onNode<O extends RemoteOptions>(
 
 /**
  * Makes a command that prints the result of one call to a node. `ask` receives the options without those that choose
- * the node.
+ * the node. Arguments have the type of addresses and hashes, although the command line checks nothing: the node does.
  */
 export function askNode<O extends object, T>(
   command: Command,
@@ -58,13 +58,13 @@ export function askNode<O extends object, T>(
     ask,
     ...how
   }: Shown<T> & {
-    readonly ask: (client: FencepostClient, options: O, ...args: string[]) => Promise<T>;
+    readonly ask: (client: FencepostClient, options: O, ...args: Hex[]) => Promise<T>;
   },
 ): Command {
   const asking = async (options: RemoteOptions, ...args: string[]) => {
     const client = await actions.connect(options);
     const { url: _, apiKey: __, profile: ___, ...own } = command.opts();
-    return ask(client, own as O, ...args).catch(explainRefusal);
+    return ask(client, own as O, ...(args as Hex[])).catch(explainRefusal);
   };
   return addressed(answerWith(command, io, { ask: asking, ...how }));
 }

@@ -1,6 +1,6 @@
 /** The command `signers`, and commands for an operator's actions on a lane. */
 import type { Command } from "commander";
-import type { OrderOptions, RealignOrder, SignerLane, SignersPage, SignersQuery } from "../../client/index.ts";
+import type { Address, OrderOptions, RealignOrder, SignerLane, SignersPage, SignersQuery } from "../../client/index.ts";
 import { roughly } from "./amounts.ts";
 import { given } from "./answer.ts";
 import { IDEMPOTENCY_KEY, REASON } from "./operate.ts";
@@ -18,7 +18,7 @@ export function addSigners(program: Command, ports: RemotePorts): void {
     .command("signers")
     .description("list every signer's lanes; with an address, all details of one");
   askNode<Paging, SignersPage>(signers, ports, {
-    ask: async (client, { fresh = false, needsAttention, ...paging }, address?: string) => {
+    ask: async (client, { fresh = false, needsAttention, ...paging }, address?: Address) => {
       if (address !== undefined) return { items: [...(await client.signer(address, { fresh }))], next: null };
       const asked: SignersQuery = { ...paging, ...(needsAttention && { needs: "attention" }) };
       if (Object.keys(asked).length > 0) return client.signersPage(asked);

@@ -2,6 +2,7 @@
 import { type Command, Option } from "commander";
 import type {
   FencepostClient,
+  Hash,
   Include,
   Transaction,
   TransactionListQuery,
@@ -24,7 +25,7 @@ function named(command: Command) {
     .addOption(CHAIN_ID);
 }
 
-const HASH = /^0x[0-9a-f]{64}$/i;
+const isHash = (id: string): id is Hash => /^0x[0-9a-f]{64}$/i.test(id);
 
 async function find(
   client: FencepostClient,
@@ -37,7 +38,7 @@ async function find(
     }
     throw misused("name a transaction: its id, a hash, or --request-id and --signer");
   }
-  if (!HASH.test(id)) return client.get(id);
+  if (!isHash(id)) return client.get(id);
   const [found] = (await client.list({ txHash: id, limit: 1 })).items;
   if (found !== undefined) return found;
   throw new CommandFailed([`no transaction has an attempt with the hash ${id}`], EXIT_CODES.refused);

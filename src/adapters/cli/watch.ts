@@ -3,7 +3,7 @@
  * change is printed as a line.
  */
 import { type Command, Option } from "commander";
-import type { FencepostClient, Transaction } from "../../client/index.ts";
+import type { Address, FencepostClient, Transaction } from "../../client/index.ts";
 import { given } from "./answer.ts";
 import { duration, onNode, type RemoteOptions, type RemotePorts } from "./remote.ts";
 import { changeLine, coloured, short, statusOf } from "./show-transaction.ts";
@@ -11,7 +11,7 @@ import { listing } from "./table.ts";
 import { CLEARED, type CliIo, type Paint, painterFor, plainly, redrawn, type Screen } from "./terminal.ts";
 
 interface WatchOptions extends RemoteOptions {
-  readonly signer?: string;
+  readonly signer?: Address;
   /** Time between two polls, in milliseconds. */
   readonly interval: number;
   readonly once?: true;
@@ -44,7 +44,7 @@ async function watch(client: FencepostClient, options: WatchOptions, io: CliIo) 
 }
 
 /** Reads the oldest transactions of each open state, because they have waited longest. */
-async function openTransactions(client: FencepostClient, signer: string | undefined): Promise<readonly Transaction[]> {
+async function openTransactions(client: FencepostClient, signer: Address | undefined): Promise<readonly Transaction[]> {
   const pages = OPEN_STATES.map((state) =>
     client.list({ state, order: "oldest", limit: MOST_OF_A_STATE, ...given({ signer }) }),
   );

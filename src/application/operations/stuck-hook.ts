@@ -2,7 +2,6 @@ import { defined } from "../../domain/defined.ts";
 import { FencepostError, unavailable } from "../../domain/errors.ts";
 import type { LaneKey } from "../../domain/lane.ts";
 import { messageOf } from "../../domain/text/thrown.ts";
-import type { Fees } from "../../domain/transaction/fees.ts";
 import { type Clock, within } from "../../ports/clock.ts";
 import type { Decision } from "../../ports/lane-store.ts";
 import type { AttemptRecord, TransactionRecord } from "../../ports/query-store.ts";
@@ -243,9 +242,10 @@ function isNoFailure(error: unknown) {
 }
 
 function describeAttempt({ ordinal, kind, txHash, gas, fees, firstSentAt }: AttemptRecord): StuckAttempt {
-  const digits = Object.entries(fees).map(([name, value]) => [name, String(value)]);
-  const inDigits = Object.fromEntries(digits) as Record<keyof Fees, string>;
-  return { ordinal, kind, txHash, gas: String(gas), ...inDigits, firstSentAt: firstSentAt?.toISOString() ?? null };
+  const { type, ...prices } = fees;
+  const digits = Object.entries(prices).map(([name, value]) => [name, String(value)]);
+  const inDigits = Object.fromEntries(digits) as Record<keyof typeof prices, `${bigint}`>;
+  return { ordinal, kind, txHash, gas: `${gas}`, type, ...inDigits, firstSentAt: firstSentAt?.toISOString() ?? null };
 }
 
 interface RateRule {

@@ -1,7 +1,7 @@
 import { type Static, Type } from "typebox";
 import { RESERVATION_STATES } from "../../domain/transaction/reservations.ts";
 import { CreatedTransaction } from "../schemas/create.ts";
-import { Address, ChainId, Hash, Nonce, Owner, RequestId, STORY, Timestamp, TxId } from "../schemas/scalars.ts";
+import { Address, ChainId, Hash, hex, Nonce, Owner, RequestId, STORY, Timestamp, TxId } from "../schemas/scalars.ts";
 import { closed, described, MOSTLY_NULL, nullable, oneOf } from "../schemas/shapes.ts";
 import { type CallScope, declared, ok, READ, TRANSACTION_PLACE } from "./call.ts";
 
@@ -9,7 +9,7 @@ import { type CallScope, declared, ok, READ, TRANSACTION_PLACE } from "./call.ts
 
 const ReservationId = described(TxId, "Fencepost's own id of a reservation.");
 
-const TimeToLive = Type.Unsafe<number | string>({
+const TimeToLive = Type.Unsafe<number | `${number}${"ms" | "s" | "m"}`>({
   anyOf: [{ type: "number" }, { type: "string" }],
   description: "Seconds, or a duration such as `45s` or `5m`; at most ten minutes.",
   examples: ["60s"],
@@ -41,7 +41,7 @@ export const NonceReservation = closed("NonceReservation", {
 export type NonceReservation = Static<typeof NonceReservation>;
 
 export const SubmitReserved = closed("SubmitReserved", {
-  rawTransaction: Type.String({
+  rawTransaction: hex({
     pattern: "^0x([0-9a-fA-F]{2})+$",
     description: "Signed for this signer, chain and nonce; any type, blob and delegation transactions too.",
     examples: ["0x02f8730182a4b1"],

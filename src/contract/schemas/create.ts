@@ -1,7 +1,19 @@
 import { type Static, Type } from "typebox";
 import { STATES } from "../../domain/transaction/transitions.ts";
 import { Problem } from "./problem.ts";
-import { Address, ChainId, Hash, HexInput, Nonce, PoolName, Quantity, RequestId, STORY, TxId } from "./scalars.ts";
+import {
+  Address,
+  ChainId,
+  GasLimit,
+  Hash,
+  HexInput,
+  Nonce,
+  PoolName,
+  Quantity,
+  RequestId,
+  STORY,
+  TxId,
+} from "./scalars.ts";
 import { closed, described, list, nullable, object, oneOf, optional, record, truth } from "./shapes.ts";
 
 /**
@@ -11,13 +23,18 @@ import { closed, described, list, nullable, object, oneOf, optional, record, tru
 
 export const FeeType = oneOf(["legacy", "eip2930", "eip1559"], "", "eip1559");
 
-const AccessList = Type.Unsafe<readonly { readonly address: string; readonly storageKeys: readonly string[] }[]>(
+export interface AccessListEntry {
+  readonly address: Static<typeof Address>;
+  readonly storageKeys: readonly Static<typeof Hash>[];
+}
+
+const AccessList = Type.Unsafe<readonly AccessListEntry[]>(
   list(object({ address: Address, storageKeys: list(Hash) }), "EIP-2930 access list."),
 );
 
 const pricing = optional({
   value: Quantity,
-  gas: Quantity,
+  gas: GasLimit,
   maxFeePerGas: Quantity,
   maxPriorityFeePerGas: Quantity,
   gasPrice: Quantity,

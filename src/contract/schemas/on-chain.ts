@@ -1,4 +1,4 @@
-import { Address, AnsweredHash, Hash, Hex, Timestamp } from "./scalars.ts";
+import { Address, Hash, Hex, Timestamp } from "./scalars.ts";
 import { count, described, list, named, nullable, object, oneOf, text } from "./shapes.ts";
 
 /** Outcomes of a look-up of a transaction's logs on the chain. */
@@ -35,7 +35,7 @@ export const OnChain = named(
       "shown: as an endpoint says. unmined: there is no receipt to ask about. unknown: the endpoint has none. differs: it shows the transaction in another block than the one that is known. silent: no endpoint answered in time, or with something of use.",
     ),
     askedAt: Timestamp,
-    blockHash: nullable(AnsweredHash),
+    blockHash: nullable(Hash),
     logs: list(OnChainLog, "At most 100."),
     more: count("Logs that were left out."),
     revert: nullable(OnChainRevert),

@@ -1,7 +1,7 @@
 import { type Static, type TObject, Type } from "typebox";
 import { ERROR_CATALOGUE, type ErrorCode, REJECTION_REASONS } from "../../domain/errors.ts";
-import { Hex, TxId } from "./scalars.ts";
-import { amount, closed, count, list, nullable, object, oneOf, optional, text, truth } from "./shapes.ts";
+import { Hash, Hex, TxId } from "./scalars.ts";
+import { amount, closed, count, described, list, nullable, object, oneOf, optional, text, truth } from "./shapes.ts";
 
 const ERROR_CODES = Object.keys(ERROR_CATALOGUE) as ErrorCode[];
 
@@ -41,7 +41,7 @@ const members = {
     rule: text("FORBIDDEN, QUOTA_EXCEEDED: what does not allow it."),
     limit: count("QUOTA_EXCEEDED: how much that rule allows."),
     txId: TxId,
-    txHash: Type.String({ pattern: "^0x[0-9a-f]{64}$", description: "CONFLICT: the attempt that was mined." }),
+    txHash: described(Hash, "CONFLICT: the attempt that was mined."),
     nextNonce: count("CONFLICT at /rpc: the only nonce that could have been given."),
     outcome: oneOf(["unknown"], "UNAVAILABLE: it may have been accepted; look for txId or requestId."),
     epoch: Type.Integer({ description: "EPOCH_CHANGED: the current epoch." }),

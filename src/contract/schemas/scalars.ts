@@ -1,4 +1,4 @@
-import { Type } from "typebox";
+import { type TSchemaOptions, Type } from "typebox";
 import { POOL_NAME } from "../../domain/nonces/pool.ts";
 import { count, text } from "./shapes.ts";
 
@@ -10,33 +10,30 @@ export const STORY = {
   txHash: "0x6f4c9d2a1b8e3f70c5d6e7f8091a2b3c4d5e6f708192a3b4c5d6e7f8091a2b3c",
 };
 
-export const Address = Type.String({
+/** A string of hex digits, with the type that wallet libraries use for addresses, hashes and bytes. */
+export const hex = (keywords: TSchemaOptions & { readonly pattern: string }) =>
+  Type.Unsafe<`0x${string}`>({ type: "string", ...keywords });
+
+export const Address = hex({
   pattern: "^0x[0-9a-fA-F]{40}$",
   description: "Account address; EIP-55 in answers, any casing without a wrong checksum in requests.",
   examples: [STORY.signer],
 });
 
-export const Hash = Type.String({
+export const Hash = hex({
   pattern: "^0x[0-9a-f]{64}$",
   description: "32 bytes, lower-case hex.",
   examples: [STORY.txHash],
 });
 
-/** Addresses and hashes in responses, typed as wallet libraries expect them. */
-export const AnsweredAddress = Type.Unsafe<`0x${string}`>(Address);
-export const AnsweredHash = Type.Unsafe<`0x${string}`>(Hash);
-
-export const Hex = Type.String({
-  pattern: "^0x([0-9a-f]{2})*$",
-  description: "Bytes, lower-case hex.",
-  examples: ["0x"],
-});
+export const Hex = hex({ pattern: "^0x([0-9a-f]{2})*$", description: "Bytes, lower-case hex.", examples: ["0x"] });
 
 /** Schemas of value formats that are allowed only in requests, not in responses. */
-export const HexInput = Type.String({ pattern: "^0x([0-9a-fA-F]{2})*$", description: "Bytes, hex." });
+export const HexInput = hex({ pattern: "^0x([0-9a-fA-F]{2})*$", description: "Bytes, hex." });
 
 const decimal = (example: string) =>
-  Type.String({
+  Type.Unsafe<`${bigint}`>({
+    type: "string",
     pattern: "^(0|[1-9][0-9]*)$",
     description: "Unsigned integer in decimal digits; amounts are in wei.",
     examples: [example],
@@ -47,15 +44,22 @@ export const Decimal = decimal("1000000000000000");
 export const Gas = decimal("21000");
 export const Price = decimal("2000000000");
 
-/** Numbers in requests that may exceed the precision of a double. The SDK writes a bigint as decimal digits. */
-export const Quantity = Type.Unsafe<string | number | bigint>({
+const quantity = {
   anyOf: [
     { type: "string", pattern: "^(0|[1-9][0-9]*|0x[0-9a-fA-F]+)$" },
     { type: "integer", minimum: 0, maximum: Number.MAX_SAFE_INTEGER },
   ],
   description: "Decimal string, 0x hex, or an integer up to 2^53 - 1.",
-  examples: ["1000000000000000"],
-});
+};
+
+/**
+ * Amounts of wei in requests. The types have no `number`, although JSON may carry one: `1e18` is more than a double
+ * holds exactly. The SDK writes a bigint as decimal digits.
+ */
+export const Quantity = Type.Unsafe<bigint | `${bigint}`>({ ...quantity, examples: ["1000000000000000"] });
+
+/** Amounts of gas in requests: no amount of gas exceeds the precision of a double. */
+export const GasLimit = Type.Unsafe<number | bigint | `${bigint}`>({ ...quantity, examples: ["21000"] });
 
 export const Timestamp = Type.String({
   format: "date-time",

@@ -15,14 +15,13 @@ import { OnChain } from "./on-chain.ts";
 import {
   Address,
   After,
-  AnsweredAddress,
-  AnsweredHash,
   BlockNumber,
   ChainId,
   Decimal,
   Gas,
   Hash,
   Hex,
+  hex,
   Nonce,
   Owner,
   PoolName,
@@ -77,7 +76,7 @@ const Attempt = named(
   {
     ordinal: ordinal(),
     kind: oneOf(ATTEMPT_KINDS),
-    txHash: nullable(AnsweredHash),
+    txHash: nullable(Hash),
     gas: Gas,
     type: FeeType,
     ...fees,
@@ -88,9 +87,9 @@ const Attempt = named(
 );
 
 const Receipt = named("Receipt", {
-  txHash: AnsweredHash,
+  txHash: Hash,
   blockNumber: BlockNumber,
-  blockHash: AnsweredHash,
+  blockHash: Hash,
   transactionIndex: count(),
   status: oneOf(["success", "reverted"]),
   verified: Type.Optional(
@@ -100,7 +99,7 @@ const Receipt = named("Receipt", {
   ),
   gasUsed: Gas,
   effectiveGasPrice: nullable(Price),
-  contractAddress: nullable(AnsweredAddress, MOSTLY_NULL),
+  contractAddress: nullable(Address, MOSTLY_NULL),
 });
 
 const HistoryEntry = named("HistoryEntry", {
@@ -167,7 +166,7 @@ export const Transaction = named(
     nonce: nullable(Nonce),
     state: State,
     subState: nullable(SubStateWord),
-    txHash: nullable(AnsweredHash),
+    txHash: nullable(Hash),
     payload: NormalisedPayload,
     gas: nullable(Gas),
     metadata: nullable(object({}, { additionalProperties: true }), MOSTLY_NULL),
@@ -218,7 +217,7 @@ export const TransactionListQuery = query({
   chainId: ChainId,
   state: State,
   requestId: RequestId,
-  txHash: Type.String({ pattern: "^0x[0-9a-fA-F]{64}$", description: "Any attempt's hash." }),
+  txHash: hex({ pattern: "^0x[0-9a-fA-F]{64}$", description: "Any attempt's hash." }),
   createdAfter: described(Timestamp, "Only transactions whose `createdAt` is this time or later."),
   createdBefore: described(Timestamp, "Only transactions whose `createdAt` is before this time."),
   order: oneOf(["newest", "oldest"], { default: "newest" }),

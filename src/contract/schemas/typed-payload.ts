@@ -1,6 +1,7 @@
 import type { ContractConstructorArgs, ContractFunctionArgs, ContractFunctionName } from "viem";
 import type { ReplaceOrder } from "./actions.ts";
 import type { CallPayload, CreateTransaction, DeployPayload, RawPayload } from "./create.ts";
+import type { KnownSignature } from "./signature.ts";
 
 /**
  * Request types of the library and the SDK, stricter than JSON Schema. With an ABI that the compiler knows (`as
@@ -20,38 +21,51 @@ export type FunctionOf<A extends SomeAbi> = ContractFunctionName<A, Writing>;
 type Alone<T> = T & { readonly [Name in Exclude<PayloadMember, keyof T>]?: never };
 type PayloadMember = "to" | "data" | "function" | "abi" | "args" | "bytecode";
 
-type CallBySignature = Omit<CallPayload, "abi">;
+/** `value` is allowed only if the function is payable, or if the compiler does not know the ABI. */
+type PayableValue<IsPayable> = IsPayable extends true ? Pick<RawPayload, "value"> : { readonly value?: never };
 
-interface CallByName<A extends SomeAbi, F extends FunctionOf<A>>
-  extends Omit<CallPayload, "abi" | "function" | "args"> {
-  readonly abi: A;
-  readonly function: F;
-  readonly args: ContractFunctionArgs<A, Writing, F>;
+interface CallBySignature<F extends string> extends Omit<CallPayload, "abi" | "function"> {
+  readonly function: KnownSignature<F> | readonly unknown[];
 }
+
+type OfCall = Omit<CallPayload, "abi" | "function" | "args" | "value">;
+
+type CallByName<A extends SomeAbi, F extends FunctionOf<A>> = OfCall &
+  PayableValue<F extends ContractFunctionName<A, "payable"> ? true : false> & {
+    readonly abi: A;
+    readonly function: F;
+    readonly args: ContractFunctionArgs<A, Writing, F>;
+  };
 
 /** A call by full signature: if several functions of the ABI have the same name, the signature selects one. */
-interface CallByFullName<A extends SomeAbi> extends Omit<CallPayload, "abi" | "function"> {
-  readonly abi: A;
-  readonly function: `${string}(${string})`;
-}
+type CallByFullName<A extends SomeAbi, Name extends FunctionOf<A>, IsPayable> = OfCall &
+  PayableValue<IsPayable> & {
+    readonly abi: A;
+    readonly function: `${Name}(${string})`;
+    readonly args: CallPayload["args"];
+  };
 
 type BareDeploy = Omit<DeployPayload, "abi" | "args">;
+type NonpayableConstructor = { readonly type: "constructor"; readonly stateMutability: "nonpayable" };
+type OfDeploy<A extends SomeAbi> = Omit<BareDeploy, "value"> &
+  PayableValue<[Extract<A[number], NonpayableConstructor>] extends [never] ? true : false>;
 
-interface DeployWith<A extends SomeAbi> extends BareDeploy {
+type DeployWith<A extends SomeAbi> = OfDeploy<A> & {
   readonly abi: A;
   readonly args: ContractConstructorArgs<A>;
-}
+};
 
 /** A deployment whose constructor has no arguments, or that has no constructor. */
-interface DeployWithout<A extends SomeAbi> extends BareDeploy {
+type DeployWithout<A extends SomeAbi> = OfDeploy<A> & {
   readonly abi: ContractConstructorArgs<A> extends readonly [unknown, ...unknown[]] ? never : A;
-}
+};
 
 export type TypedPayload<A extends SomeAbi = SomeAbi, F extends FunctionOf<A> = FunctionOf<A>> =
   | Alone<RawPayload>
-  | Alone<CallBySignature>
+  | Alone<CallBySignature<F>>
   | Alone<CallByName<A, F>>
-  | Alone<CallByFullName<A>>
+  | Alone<CallByFullName<A, ContractFunctionName<A, "payable">, true>>
+  | Alone<CallByFullName<A, FunctionOf<A>, false>>
   | Alone<BareDeploy>
   | Alone<DeployWith<A>>
   | Alone<DeployWithout<A>>;

@@ -5,12 +5,11 @@
 import { isIP } from "node:net";
 import { addressGuard } from "../../adapters/webhooks/networks.ts";
 import type { ResolvedChain } from "./chains.ts";
-import type { Command } from "./config.ts";
 import { parseUrl } from "./credentials.ts";
 import { formatDuration } from "./parsers.ts";
 import type { Resolution } from "./resolve.ts";
 import { SETTINGS, type SettingKey, SIGNER_KEYS } from "./schema.ts";
-import type { Mistakes, Origin } from "./sources.ts";
+import type { Mistakes, Origin, Sources } from "./sources.ts";
 
 const STRENGTH: readonly Origin[] = ["default", "file", "chain", "environment", "flag"];
 
@@ -131,7 +130,10 @@ function refuseIdleConfirmations(chain: ResolvedChain, mistakes: Mistakes) {
   mistakes.add(where, `has no effect with finality "${values.finality}"; remove one of them`);
 }
 
-export function refuseMissing(command: Command, resolution: Resolution): void {
+export function refuseMissing(
+  { command, hasOtherSigners = false }: Pick<Sources, "command" | "hasOtherSigners">,
+  resolution: Resolution,
+): void {
   const { mistakes } = resolution;
   if ((command === "start" || command === "migrate") && isMissing(resolution, "databaseUrl")) {
     const hint = "postgres://user:password@host:5432/database; `fencepost dev` brings its own";
@@ -140,7 +142,7 @@ export function refuseMissing(command: Command, resolution: Resolution): void {
   if (command === "start" && hasNoChain(resolution)) {
     mistakes.refuse("rpcUrl", "is required by start (an http(s) URL, or `chains` in the file)");
   }
-  if (command === "start" && isMissing(resolution, ...SIGNER_KEYS)) {
+  if (command === "start" && !hasOtherSigners && isMissing(resolution, ...SIGNER_KEYS)) {
     const others = SIGNER_KEYS.slice(1).map((key) => SETTINGS[key].variable);
     mistakes.refuse("privateKeys", `a signer is required by start (set this, or ${others.join(", ")})`);
   }

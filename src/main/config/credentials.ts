@@ -45,7 +45,7 @@ export const keyFile: Parser<string, string> = (raw) => {
  * Parses an address in any casing. Whether the RPC node holds its key is not checked here: if not, the first signature
  * fails.
  */
-export const address = reading<`0x${string}`, string>(
+export const address = reading<`0x${string}`>(
   (text) => (/^0x[0-9a-f]{40}$/i.test(text) ? (text.toLowerCase() as `0x${string}`) : null),
   "an address is 0x and 40 hex digits",
 );
@@ -245,7 +245,7 @@ export function parseUrl(value: string): URL | null {
   return URL.canParse(value) ? new URL(value) : null;
 }
 
-type WrittenPools = Readonly<Record<string, string | readonly string[]>>;
+type WrittenPools = Readonly<Record<string, Address | readonly Address[]>>;
 
 /** Signers by the name of their pool: an object in a file, `payouts=0x…+0x…,refunds=0x…` in a variable. */
 export const pools: Parser<Pools, WrittenPools | string> = (raw) => {

@@ -62,7 +62,7 @@ export async function withOutsideSecrets<T extends Pick<Config, "signers" | "sig
 export function configFrom<C extends Command>(sources: Sources & { readonly command: C }, nodeId: string) {
   const resolution = resolve(sources);
   refuseImpossible(resolution);
-  refuseMissing(sources.command, resolution);
+  refuseMissing(sources, resolution);
   if (resolution.mistakes.lines.length > 0) throw new ConfigurationError(resolution.mistakes.lines);
   // The cast is safe: refuseMissing has checked everything that ConfigFor requires in addition to Config.
   return { config: buildConfig(resolution, nodeId) as ConfigFor<C>, resolution };

@@ -123,15 +123,15 @@ export function durationOrOff<Written>(leastMs: number): Parser<number | null, W
 const GWEI_DECIMALS = 9;
 
 /** An amount in gwei with up to nine decimals; the value is in wei. */
-export const gwei: Parser<bigint, number | string> = (raw) => {
+export const gwei: Parser<bigint, number | `${number}`> = (raw) => {
   const match = /^(\d{1,15})(?:\.(\d{1,9}))?$/.exec(asText(raw) ?? "");
   if (match === null) return { mistake: "is not an amount of gwei (use 50 or 1.5)" };
   const value = BigInt((match[1] ?? "") + (match[2] ?? "").padEnd(GWEI_DECIMALS, "0"));
   return value > 0n ? { value } : { mistake: "is not more than zero" };
 };
 
-/** An amount in wei. In a file it is written as text if a JSON number cannot hold it exactly. */
-export const wei = reading<bigint, number | string>(
+/** An amount in wei, as digits. In a file it may also be a bigint; a double does not hold it exactly. */
+export const wei = reading<bigint, bigint | `${bigint}`>(
   (digits) => (/^\d{1,78}$/.test(digits) ? BigInt(digits) : null),
   "is not an amount of wei",
 );
@@ -146,7 +146,7 @@ export function formatGwei(wei: bigint): string {
 export function list<T, Written = string>(
   item: Parser<T, Written>,
   identity: (value: T) => unknown = (value) => value,
-): Parser<readonly T[], string | readonly Written[]> {
+): Parser<readonly T[], Extract<Written, string> | readonly Written[]> {
   return (raw) => {
     const items = typeof raw === "string" ? raw.split(",") : raw;
     if (!Array.isArray(items)) return { mistake: "is not a list (comma-separated)" };
@@ -163,10 +163,10 @@ export function list<T, Written = string>(
   };
 }
 
-/** The trimmed text of a string, number or boolean, else null. */
+/** The trimmed text of a string, number, bigint or boolean, else null. */
 export function asText(raw: unknown): string | null {
   if (typeof raw === "string") return raw.trim();
-  return typeof raw === "number" || typeof raw === "boolean" ? String(raw) : null;
+  return ["number", "bigint", "boolean"].includes(typeof raw) ? String(raw) : null;
 }
 
 const UNITS_MS: Readonly<Record<string, number>> = { ms: 1, s: 1000, m: 60_000, h: 3_600_000 };

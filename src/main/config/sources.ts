@@ -13,6 +13,8 @@ export interface Sources {
   readonly variables: Readonly<Record<string, string | undefined>>;
   readonly file: ConfigFile | null;
   readonly flags: Flags;
+  /** True if the caller has signers that are not settings: accounts of viem, passed to the library. */
+  readonly hasOtherSigners?: boolean;
 }
 
 export interface ConfigFile {

@@ -3,6 +3,7 @@ import { randomBytes } from "node:crypto";
 import { createInterface } from "node:readline/promises";
 import { systemClock } from "../../adapters/system/clock.ts";
 import { createClient } from "../../client/index.ts";
+import type { Checksummed } from "../../domain/text/checksum.ts";
 import { messageOf } from "../../domain/text/thrown.ts";
 import type { DevChain } from "./embedded/start-chain.ts";
 
@@ -24,7 +25,7 @@ interface KeyActions {
 }
 
 interface DevSession extends Omit<KeyActions, "send"> {
-  readonly node: { readonly url: string; readonly signers: readonly string[] };
+  readonly node: { readonly url: string; readonly signers: readonly Checksummed[] };
 }
 
 const REMEMBER_EVERY_MS = 1_000;
@@ -76,8 +77,8 @@ async function takeSnapshots(remember: () => Promise<void>, signal: AbortSignal)
   }
 }
 
-async function sendTransfer({ url, signers: [signer = "", to = signer] }: DevSession["node"]) {
-  const sending = createClient({ url, repeat: false }).send({ signer, payload: { to, value: "1" } });
+async function sendTransfer({ url, signers: [signer = "0x", to = signer] }: DevSession["node"]) {
+  const sending = createClient({ url, repeat: false }).send({ signer, payload: { to, value: 1n } });
   return sending.then(
     ({ txId, nonce }) => `sent ${txId} with nonce ${nonce}`,
     (error: unknown) => `not sent: ${messageOf(error)}`,

@@ -1,13 +1,12 @@
 /** The embedded node's API: the calls, responses and errors of the HTTP API, without HTTP. */
 import { callReader } from "../../adapters/http/exchange/declared-call.ts";
 import { present } from "../../adapters/http/exchange/present-answer.ts";
-import { problemOf } from "../../adapters/http/exchange/problems.ts";
 import { createdView } from "../../adapters/http/exchange/views.ts";
 import type { Created, CreateRequest } from "../../application/api.ts";
 import type { FencepostApi } from "../../application/operations/calls.ts";
 import { ordinaryCalls, withRequestId } from "../../client/calls.ts";
 import { type CallOptions, underDeadline } from "../../client/deadline.ts";
-import { FencepostError as FaceError, fromProblem, ofRequest } from "../../client/error-classes.ts";
+import { FencepostError as FaceError, ofRequest } from "../../client/error-classes.ts";
 import type { FencepostFace } from "../../client/face.ts";
 import { isSettled, lookUntil } from "../../client/follow.ts";
 import { SentTransaction } from "../../client/sent-transaction.ts";
@@ -21,6 +20,7 @@ import { FencepostError } from "../../domain/errors.ts";
 import type { Checksum } from "../../domain/text/checksum.ts";
 import type { Mask } from "../../domain/text/mask.ts";
 import type { Clock } from "../../ports/clock.ts";
+import { asFaceError } from "./library-errors.ts";
 
 /** Parts of the embedded node that its API calls use. */
 interface Inside<SendOptions = CallOptions> {
@@ -33,6 +33,8 @@ interface Inside<SendOptions = CallOptions> {
   /** Creates one transaction, inside or outside of a database transaction of the caller. */
   take(intent: CreateRequest, options: SendOptions): Promise<Created>;
 }
+
+type Limits = Pick<Inside, "mask" | "closing">;
 
 /** Actor of calls without an API key: the process that embeds the node. */
 const ACTOR = "operator:embedded";
@@ -66,17 +68,16 @@ export function createFace<SendOptions extends CallOptions>(inside: Inside<SendO
 }
 
 /** Runs a call with its time limit, and converts its errors to those of the HTTP client. */
-async function ask<T>(mask: Mask, options: CallOptions | undefined, work: () => Promise<T>) {
+async function ask<T>({ mask, closing }: Limits, options: CallOptions | undefined, work: () => Promise<T>) {
+  closing.throwIfAborted();
   try {
     // Skip the deadline if there are no options: most calls have no limit, and a process may make thousands a second.
     return await (options === undefined ? work() : underDeadline("no answer", options, work));
   } catch (error) {
-    throw asOverHttp(error, mask);
+    // The caller's own abort rejects with the caller's own reason.
+    options?.signal?.throwIfAborted();
+    throw asFaceError(error, mask);
   }
-}
-
-function asOverHttp(error: unknown, mask: Mask) {
-  return error instanceof FencepostError ? fromProblem(problemOf(error, mask), error) : error;
 }
 
 function untilClosed<T extends CallOptions>(closing: AbortSignal, options: T): T & { readonly signal: AbortSignal } {
@@ -98,7 +99,8 @@ const CALLS = new Map(
 /**
  * Passes the client's calls to the node in this process: each request is parsed, performed and formatted as over HTTP.
  */
-function inProcess({ api, checksum, clock, mask, closing }: Pick<Inside, Exclude<keyof Inside, "take">>): Transport {
+function inProcess(inside: Pick<Inside, Exclude<keyof Inside, "take">>): Transport {
+  const { api, checksum, clock, closing } = inside;
   const answerTo = async (request: Request, options: CallOptions): Promise<unknown> => {
     const call = CALLS.get(request.at);
     if (call === undefined) throw new Error(`no call is declared at ${request.at}`);
@@ -119,7 +121,7 @@ function inProcess({ api, checksum, clock, mask, closing }: Pick<Inside, Exclude
     const options = defined({ signal, timeoutMs });
     const limits = Object.keys(options).length === 0 ? undefined : options;
     try {
-      return (await ask(mask, limits, () => answerTo(request, options))) as T;
+      return (await ask(inside, limits, () => answerTo(request, options))) as T;
     } catch (error) {
       // If closing the node interrupted a read, the read fails with the reason of closing, not with an error of the
       // database.
@@ -158,13 +160,14 @@ interface Named {
 type Result = SentTransaction | FaceError;
 
 function sendingCalls<SendOptions extends CallOptions>(
-  { api, checksum, mask, take }: Inside<SendOptions>,
+  { api, checksum, mask, closing, take }: Inside<SendOptions>,
   handle: (created: CreatedTransaction) => SentTransaction,
 ) {
+  const limits = { mask, closing };
   const sent = (created: Created) => handle(createdView(created, checksum));
   const sendOne = async (intent: Named, options: SendOptions | undefined) => {
     try {
-      return sent(await ask(mask, options, () => take(intent, options ?? ({} as SendOptions))));
+      return sent(await ask(limits, options, () => take(intent, options ?? ({} as SendOptions))));
     } catch (error) {
       throw withIdOf(intent, error);
     }
@@ -172,7 +175,7 @@ function sendingCalls<SendOptions extends CallOptions>(
   /** Sends one intent after the other, so that their order is preserved in the caller's database transaction. */
   const oneByOne = async (intents: readonly Named[], options: SendOptions) => {
     const results: Result[] = [];
-    for (const intent of intents) results.push(await sendOne(intent, options).catch(orError));
+    for (const intent of intents) results.push(await sendOne(intent, options).catch(orRefusal));
     return results;
   };
   /**
@@ -180,13 +183,13 @@ function sendingCalls<SendOptions extends CallOptions>(
    * separately.
    */
   const atOnce = async (intents: readonly Named[], options: SendOptions | undefined) => {
-    const outcomes = await ask(mask, options, () => api.createBatch(intents));
+    const outcomes = await ask(limits, options, () => api.createBatch(intents));
     return Promise.all(
       outcomes.map((outcome, at): Promise<Result> | Result => {
         const intent = intents[at] as Named;
         if (!(outcome instanceof FencepostError)) return sent(outcome);
         if (outcome.code === "NOT_LEADER") return sendOne(intent, options).catch(orError);
-        return withIdOf(intent, asOverHttp(outcome, mask)) as FaceError;
+        return withIdOf(intent, asFaceError(outcome, mask)) as FaceError;
       }),
     );
   };
@@ -204,11 +207,15 @@ function withIdOf(asked: Named, error: unknown) {
   return error instanceof FaceError ? ofRequest(error, asked?.requestId) : error;
 }
 
-/**
- * Returns an error that concerns one intent as its result. Any other error, such as a broken connection of the caller,
- * is thrown and fails all intents.
- */
+/** Returns an error that concerns one intent as its result. The caller's own abort is thrown and fails all intents. */
 function orError(error: unknown) {
   if (error instanceof FaceError) return error;
+  throw error;
+}
+
+/** Like `orError`, in the caller's database transaction: if that is broken, the error fails all intents. */
+function orRefusal(error: unknown) {
+  const { code } = orError(error);
+  if (code === "INVALID_REQUEST" || code === "UNKNOWN_CHAIN") return error as FaceError;
   throw error;
 }

@@ -8,7 +8,7 @@ import { createHttpStuckHook } from "../../adapters/webhooks/http-stuck-hook.ts"
 import type { PostPorts } from "../../adapters/webhooks/post-json.ts";
 import { defined } from "../../domain/defined.ts";
 import type { RepricingStrategy } from "../../domain/fees/repricing.ts";
-import type { Address } from "../../domain/lane.ts";
+import type { Checksum } from "../../domain/text/checksum.ts";
 import type { StuckResolutionHook } from "../../ports/stuck-hook.ts";
 import { type Config, ConfigurationError } from "../config/config.ts";
 import { firstLine, importModule } from "../config/file.ts";
@@ -23,7 +23,7 @@ export type Extensions = Awaited<ReturnType<typeof openExtensions>>;
 
 export interface ExtensionOptions {
   readonly config: Pick<Config, "nodeId" | "stuckHook" | "repricingModule" | "alertWebhook" | "hookNetworks">;
-  readonly checksum?: (address: Address) => string;
+  readonly checksum?: Checksum;
   readonly onAlertLost?: (reason: string) => void;
 }
 

@@ -3,7 +3,7 @@ import type { FencepostClient, PolicyVerdict } from "../../../src/client/index.t
 import { runCommand } from "../../support/command.ts";
 
 const signer = "0xf39Fd6e51aad88F6F4ce6aB8827279cffFb92266";
-const window = { value: "5", cost: "9", maxValue: "10", maxCost: null };
+const window = { value: "5", cost: "9", maxValue: "10", maxCost: null } as const;
 const used = { chainId: 1, since: "2026-11-17T10:00:00.000Z", hour: window, day: window };
 
 const change = { version: 3, changedAt: used.since, changedBy: "operator:alice", reason: "less" };

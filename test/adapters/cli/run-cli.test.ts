@@ -214,7 +214,7 @@ describe("failures of a CLI command", () => {
 describe("a CLI command that calls a running node", () => {
   const lease = {
     chainId: 1,
-    signer: "0xAaaa",
+    signer: "0xAaaa" as const,
     nodeId: "n-1",
     instanceId: "i-1",
     fencingToken: 12,

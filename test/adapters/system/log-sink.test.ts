@@ -1,3 +1,4 @@
+import type { Checksum } from "../../../src/domain/text/checksum.ts";
 import { describe, expect, it } from "vitest";
 import { LOG_LEVELS, type LogLevel } from "../../../src/adapters/system/log-level.ts";
 import { createLogSink } from "../../../src/adapters/system/log-sink.ts";
@@ -26,7 +27,7 @@ interface Line {
   readonly message: string;
 }
 
-function capture(level: LogLevel = "trace", checksum?: (address: string) => string) {
+function capture(level: LogLevel = "trace", checksum?: Checksum) {
   const lines: Line[] = [];
   const enabled = (one: LogMethod) => LOG_LEVELS.indexOf(one) >= LOG_LEVELS.indexOf(level);
   const log = {
@@ -162,7 +163,7 @@ describe("the log sink for telemetry events", () => {
     let asked = 0;
     const { sink, lines } = capture("info", (address) => {
       asked++;
-      return address.toUpperCase();
+      return `0x${address.slice(2).toUpperCase()}`;
     });
     sink(transition);
     sink(transition);

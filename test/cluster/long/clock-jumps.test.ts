@@ -2,6 +2,7 @@
  * A machine's wall clock jumps by an hour, forwards and back, while nodes run. Tested with libfaketime and real
  * processes.
  */
+import type { Address } from "../../../src/domain/lane.ts";
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { describe, expect, onTestFinished } from "vitest";
@@ -103,7 +104,7 @@ describe("a jump of the database's clock by one hour", () => {
 
   it("back in time does not extend an unused reservation", async ({ cluster, databaseClock }) => {
     const { client } = await cluster.start();
-    const signer = SIGNERS[0] as string;
+    const signer = SIGNERS[0] as Address;
     await client.send(createOn([signer])(0));
     const { reservationId, nonce } = await client.reserveNonce({ signer, ttl: "2s" });
     await databaseClock.set(-HOUR_MS);
@@ -121,12 +122,12 @@ describe("a jump of the database's clock by one hour", () => {
     const machine = await newClock();
     const variables = { FENCEPOST_POLICY_FILE: file, ...machine.variables };
     const { client } = await cluster.start({ variables });
-    const signer = SIGNERS[0] as string;
+    const signer = SIGNERS[0] as Address;
     const caller = new PersistentCaller(() => client);
     let index = 0;
     const accepts = async (value: number) => {
       const { payload, ...request } = createOn([signer])(index++);
-      const sent = caller.send({ ...request, payload: { ...payload, value: String(value) } });
+      const sent = caller.send({ ...request, payload: { ...payload, value: `${BigInt(value)}` } });
       return sent.then(
         () => true,
         (error) => {

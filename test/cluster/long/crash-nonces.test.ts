@@ -61,7 +61,7 @@ describe("after SIGKILL at one step, every nonce is used once and every transact
       serving = await nodes.start(simulated.url, variables);
     });
     const client = () => serving?.client ?? null;
-    const reserve = (requestId: string, ttl: string) =>
+    const reserve = (requestId: string, ttl: `${number}${"s" | "m"}`) =>
       surely(client, (api) => api.reserveNonce({ signer: SIGNER, ttl, requestId }));
     const forgotten = await reserve("forgotten", "2s");
     const kept = await reserve("kept", "10m");

@@ -76,7 +76,7 @@ class Balancer {
       // Shift the lane by one each round. Otherwise each node might only get requests for lanes that it owns, and
       // nothing would be forwarded.
       const lane = (index + Math.floor(index / LANES)) % LANES;
-      await node.client.send({ ...pricedTransfer(index), signer: this.signers[lane] as string });
+      await node.client.send({ ...pricedTransfer(index), signer: this.signers[lane] as Address });
       this.waits.push({ atMs, tookMs: systemClock.monotonicMs() - atMs });
     }
   }

@@ -1,4 +1,5 @@
 /** Unmodified viem and ethers with a WebSocket to `/rpc` as their only provider: `npm run test:clients`. */
+import { asHex } from "../../../src/client/index.ts";
 import { WebSocketProvider } from "ethers";
 import { createPublicClient, createWalletClient, webSocket } from "viem";
 import { hardhat } from "viem/chains";
@@ -9,7 +10,7 @@ import { waitUntil } from "../../support/wait-until.ts";
 
 const TIMEOUT_MS = 300_000;
 const AT_ONCE = 200;
-const DEARER = { reason: "test", maxFeePerGas: "90000000000", maxPriorityFeePerGas: "50000000000" };
+const DEARER = { reason: "test", maxFeePerGas: "90000000000", maxPriorityFeePerGas: "50000000000" } as const;
 /** A contract whose every call writes an empty log: PUSH1 0, PUSH1 0, LOG0, STOP. */
 const LOGGING = "0x6006600c60003960066000f360006000a000";
 const socketOf = (url: string) => `${url.replace(/^http/, "ws")}/rpc`;
@@ -79,7 +80,7 @@ describe("a node's /rpc over a WebSocket", { timeout: TIMEOUT_MS }, () => {
 
     await edr.rpc("evm_setIntervalMining", [0]);
     const slow = await send(2n);
-    const { items } = await client.list({ txHash: slow.hash });
+    const { items } = await client.list({ txHash: asHex(slow.hash) });
     const waiting = slow.wait().catch((error: unknown) => error);
     await client.reprice(items[0]?.txId ?? "", DEARER);
     await edr.rpc("evm_setIntervalMining", [BLOCK_TIME_MS]);

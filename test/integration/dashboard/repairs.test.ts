@@ -9,7 +9,7 @@ import { afterAll, beforeAll, describe, expect, inject, it, vi } from "vitest";
 import { launchBrowser } from "../../support/browser.ts";
 import { waitUntil } from "../../support/wait-until.ts";
 
-const RECIPIENT = "0x00000000000000000000000000000000000000AA";
+const RECIPIENT: `0x${string}` = "0x00000000000000000000000000000000000000AA";
 const GWEI = 1_000_000_000n;
 const A_MINUTE = 60_000;
 
@@ -33,11 +33,11 @@ let browser: Browser;
 let stack: Stack;
 let page: Page;
 
-const signer = (index: number) => stack.signers[index] as string;
+const signer = (index: number) => stack.signers[index] as `0x${string}`;
 const transfer = (index: number, fees: object = {}) => ({
   signer: signer(index),
   requestId: `payout-${index}`,
-  payload: { to: RECIPIENT, value: "1000", ...fees },
+  payload: { to: RECIPIENT, value: 1000n, ...fees },
 });
 
 /** The first row about this signer on the dashboard page "Now". */

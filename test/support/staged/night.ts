@@ -1,3 +1,4 @@
+import type { Address } from "../../../src/client/index.ts";
 import { systemClock } from "../../../src/adapters/system/clock.ts";
 import type { Attention } from "../../../src/contract/schemas/attention.ts";
 import type { ClusterHistory } from "../../../src/contract/schemas/cluster-history.ts";
@@ -271,7 +272,7 @@ function overview({ at, isCalm, lanes }: Staged): Overview {
         blockSeconds: 2,
         stalled: false,
         baseFee: "4800000000",
-        tip: String(15n * 10n ** 8n),
+        tip: `${15n * 10n ** 8n}`,
         endpoints: [
           { url: "https://rpc-1.example.net", status: "up", behind: 0 },
           { url: "https://rpc-2.example.net", status: isCalm ? "up" : "failing", behind: null },
@@ -286,7 +287,7 @@ function overview({ at, isCalm, lanes }: Staged): Overview {
         blockSeconds: 2,
         stalled: !isCalm,
         baseFee: "61000000",
-        tip: String(15n * 10n ** 8n),
+        tip: `${15n * 10n ** 8n}`,
         endpoints: [{ url: "https://op.example.net", status: "up", behind: 0 }],
         explorer: null,
       },
@@ -334,13 +335,13 @@ function transaction({ at, words }: Staged, n: number): Transaction {
   const approval = {
     rule: "signers.*.maxValue.perTransaction",
     expiresAt: at(-3_000),
-    worstCost: String(25n * 10n ** 17n),
+    worstCost: `${25n * 10n ** 17n}` as const,
   };
   return {
     ...(status.state === "CREATED" && { approval }),
     txId: idOf(n),
     chainId: CHAIN,
-    signer: SIGNERS[n % 3 === 0 ? 0 : n % 3 === 1 ? 1 : 2] as string,
+    signer: SIGNERS[n % 3 === 0 ? 0 : n % 3 === 1 ? 1 : 2] as Address,
     requestId: words ?? `payout-${20_418 + n}`,
     owner: "checkout",
     nonce: status.state === "CREATED" ? null : n,
@@ -349,7 +350,7 @@ function transaction({ at, words }: Staged, n: number): Transaction {
     payload: {
       to: "0x833589fCD6eDb6E08f4c7C32D4f71b54bdA02913",
       data: `0xa9059cbb${SIGNERS[3].slice(2).toLowerCase().padStart(64, "0")}${(2_500_000).toString(16).padStart(64, "0")}`,
-      value: n === AWAITING ? String(2n * 10n ** 18n) : "0",
+      value: n === AWAITING ? `${2n * 10n ** 18n}` : "0",
     },
     gas: n === AWAITING ? null : "65000",
     metadata: words === undefined ? { customer: "c-17", batch: "2026-11-17" } : { words },
@@ -502,7 +503,7 @@ function explanation({ words }: Staged): Explanation {
 }
 
 /** The n-th signer, for any number of lanes. */
-export function signerOf(n: number): string {
+export function signerOf(n: number): Address {
   return SIGNERS[n] ?? `0x${(n * 7_919 + 0x1000).toString(16).padStart(40, "a")}`;
 }
 
@@ -534,7 +535,7 @@ function lane({ at, isCalm, lanes }: Staged, n: number): SignerLane {
         : [],
     oldestPendingAgeSeconds: isStuck ? 291 : null,
     headOfLine: isStuck ? { txId: STUCK_TX, nonce: 42, state: "STUCK", createdAt: at(291), held: false } : null,
-    balance: n === 1 ? "2100000000000000" : n < 6 ? `${(3 + n) * 41}00000000000000000` : null,
+    balance: n === 1 ? "2100000000000000" : n < 6 ? `${BigInt(3 + n) * 41n * 10n ** 17n}` : null,
     signerAway: null,
     window: isUnused
       ? null
@@ -603,7 +604,7 @@ function completions({ at, words }: Staged, after: number) {
       epoch: 1,
       txId: idOf(seq),
       chainId: CHAIN,
-      signer: SIGNERS[seq % 3] as string,
+      signer: SIGNERS[seq % 3] as Address,
       requestId: words ?? `payout-${20_418 + seq}`,
       nonce: seq,
       ...(status as Pick<Completion, "state" | "subState">),
@@ -646,7 +647,7 @@ function history({ at }: Staged): ClusterHistory {
   return {
     takeovers: [0, 1, 2, 3].map((index) => ({
       chainId: CHAIN,
-      signer: SIGNERS[index] as string,
+      signer: SIGNERS[index] as Address,
       from: "node-d",
       to: `node-${"abc"[index % 3]}`,
       fencingToken: 7 + index,

@@ -74,7 +74,7 @@ export const MARKET: readonly Trouble[] = [
       payload: 0,
       reason: /the ceiling of 6000000000 wei/,
       async repair(scene, txId) {
-        const dearer = { maxFeePerGas: String(40n * GWEI), maxPriorityFeePerGas: String(2n * GWEI) };
+        const dearer = { maxFeePerGas: 40n * GWEI, maxPriorityFeePerGas: 2n * GWEI };
         const repriced = scene.fencepost.reprice(txId, { reason: "must be mined", ...dearer });
         await expect(repriced).rejects.toThrow(/above the ceiling of 6000000000/);
         await scene.fencepost.resubmit(txId, { reason: "the base fee falls" });

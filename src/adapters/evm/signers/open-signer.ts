@@ -2,6 +2,7 @@ import type { Address } from "../../../domain/lane.ts";
 import { createLocalSigner, type KeySources, type LocalSigner, type LocalSignerOptions } from "./local-signer.ts";
 import { BadKey } from "./private-keys.ts";
 import type { RemoteKey, SignerPorts } from "./remote/key-service.ts";
+import type { SigningAccount } from "./remote/viem-account.ts";
 import type { RemoteSignerSource } from "./remote/web3signer.ts";
 
 /** Sources of signers, in any combination, as in the configuration. */
@@ -10,6 +11,8 @@ export interface SignerSources extends KeySources {
   readonly awsKmsKeyIds?: readonly string[];
   readonly gcpKmsKeyVersions?: readonly string[];
   readonly vaultKeyPaths?: readonly string[];
+  /** Accounts of viem, which the embedding program passes as objects. */
+  readonly accounts?: readonly SigningAccount[];
 }
 
 export interface OpenSignerOptions extends SignerPorts, Omit<LocalSignerOptions, "keys"> {
@@ -44,7 +47,11 @@ export async function openSigner(options: OpenSignerOptions): Promise<LocalSigne
 
 /** Opens the key services one after another. If one fails, those already open are closed. */
 async function* openServices(options: OpenSignerOptions) {
-  const { remote = null, awsKmsKeyIds: aws = [], gcpKmsKeyVersions: gcp = [] } = options.sources;
+  const { remote = null, awsKmsKeyIds: aws = [], gcpKmsKeyVersions: gcp = [], accounts = [] } = options.sources;
+  if (accounts.length > 0) {
+    const { viemAccountKey } = await import("./remote/viem-account.ts");
+    yield { keys: accounts.map(viemAccountKey), close: async () => undefined };
+  }
   if (remote !== null) yield (await import("./remote/web3signer.ts")).openWeb3Signer(remote, options);
   if (aws.length > 0) yield (await import("./remote/aws-kms.ts")).openAwsKms(aws, options);
   if (gcp.length > 0) yield (await import("./remote/gcp-kms.ts")).openGcpKms(gcp, options);

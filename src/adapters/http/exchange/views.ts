@@ -2,7 +2,6 @@ import type { ChainLook, Created, TransactionView } from "../../../application/a
 import type { CreatedTransaction } from "../../../contract/schemas/create.ts";
 import type { Transaction } from "../../../contract/schemas/transaction-schema.ts";
 import { defined } from "../../../domain/defined.ts";
-import type { Address } from "../../../domain/lane.ts";
 import type { Checksum } from "../../../domain/text/checksum.ts";
 import type { Payload } from "../../../domain/transaction/transaction.ts";
 import { isSettled } from "../../../domain/transaction/transitions.ts";
@@ -14,7 +13,8 @@ import type { HistoryRecord } from "../../../ports/query-store.ts";
  * when the response is serialised by its route's schema.
  */
 
-type Plain<T> = { [K in keyof T]: T[K] extends infer V ? (V extends bigint | Date ? string : V) : never };
+type Plain<T> = { [K in keyof T]: T[K] extends infer V ? PlainValue<V> : never };
+type PlainValue<V> = V extends bigint ? `${bigint}` : V extends Date ? string : V;
 
 /** Copies a record with bigints and dates as text. `members` are added, and replace members of the same name. */
 function plainWith<T extends object, M extends object>(record: T, members: M): Omit<Plain<T>, keyof M> & M {
@@ -45,13 +45,9 @@ export function transactionView(view: TransactionView, checksum: Checksum): Tran
     signer: checksum(lane.signer),
     payload: payloadView(payload, checksum),
     attempts: attempts.map((attempt) => plainWith(attempt, plain(attempt.fees))),
-    // The cast of the contract's address is safe: an address in another casing is still an address.
     receipt:
       receipt &&
-      plainWith(receipt, {
-        contractAddress: contract && (checksum(contract) as Address),
-        verified: isSettled(view.state),
-      }),
+      plainWith(receipt, { contractAddress: contract && checksum(contract), verified: isSettled(view.state) }),
     validUntil: view.validUntil?.toISOString() ?? null,
     heldSince: view.heldSince?.toISOString() ?? null,
     ...(decoded && { decoded: { ...decoded, args: decoded.args.map((arg) => ({ ...arg })) } }),
@@ -67,7 +63,11 @@ export function transactionView(view: TransactionView, checksum: Checksum): Tran
 }
 
 function approvalView({ rule, expiresAt }: NonNullable<TransactionView["awaiting"]>, worstCost: bigint | undefined) {
-  return { rule, expiresAt: expiresAt.toISOString(), worstCost: worstCost?.toString() ?? null };
+  return {
+    rule,
+    expiresAt: expiresAt.toISOString(),
+    worstCost: worstCost === undefined ? null : (`${worstCost}` as const),
+  };
 }
 
 function onChainView({ logs, revert, ...look }: ChainLook, checksum: Checksum): NonNullable<Transaction["onChain"]> {

@@ -65,8 +65,8 @@ async function sendUntilAccepted(
   { signers, recipient, nodes }: EmbeddedCluster,
   number: number,
 ): Promise<CreatedTransaction> {
-  const signer = signers[number % signers.length] as string;
-  const request = { signer, requestId: `demo-${number}`, payload: { to: recipient, value: "1" } };
+  const signer = signers[number % signers.length] as (typeof signers)[number];
+  const request = { signer, requestId: `demo-${number}`, payload: { to: recipient, value: 1n } };
   for (let attempt = number; ; attempt++) {
     const node = nodes[attempt % nodes.length] as NodeChild;
     try {

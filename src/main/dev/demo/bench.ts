@@ -1,7 +1,7 @@
 /** `fencepost bench`: measures creates per second and their latency, on an embedded node or on a named one. */
 import type { BenchOptions, BenchReport } from "../../../adapters/cli/diagnose.ts";
 import { systemClock } from "../../../adapters/system/clock.ts";
-import type { FencepostClient } from "../../../client/index.ts";
+import type { Address, FencepostClient } from "../../../client/index.ts";
 import { misuse } from "../../remote/misuse.ts";
 import { inParallel } from "./audited-load.ts";
 import { type NodeChild, withCluster } from "./embedded-cluster.ts";
@@ -9,10 +9,10 @@ import { type NodeChild, withCluster } from "./embedded-cluster.ts";
 interface Subject {
   readonly name: string;
   readonly client: FencepostClient;
-  readonly signers: readonly string[];
-  readonly to: string;
+  readonly signers: readonly Address[];
+  readonly to: Address;
   /** Gas limit of the transaction, if known: the measurement then excludes the chain's gas estimate. */
-  readonly gas?: string;
+  readonly gas?: `${bigint}`;
 }
 
 /** Gas of a transfer to an account without code. */
@@ -47,7 +47,7 @@ async function measure(
   ports: BenchPorts,
 ): Promise<BenchReport> {
   const { client, signers, to, gas } = subject;
-  const payload = { to, value: "0", ...(gas !== undefined && { gas }) };
+  const payload = { to, value: 0n, ...(gas !== undefined && { gas }) };
   const run = ports.newId();
   const latencies: number[] = [];
   const txIds: string[] = [];
@@ -57,7 +57,7 @@ async function measure(
   ports.say(`sending ${transactions} creates, ${callers} at a time`);
   const startedMs = systemClock.monotonicMs();
   await inParallel(callers, [0, transactions], async (n) => {
-    const signer = signers[n % signers.length] as string;
+    const signer = signers[n % signers.length] as Address;
     const beganMs = systemClock.monotonicMs();
     const sending = client.send({ signer, requestId: `bench-${run}-${n}`, payload });
     const sent = await sending.catch((error: unknown) => void failures.push(error));

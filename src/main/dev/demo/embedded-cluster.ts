@@ -8,7 +8,7 @@ import { listenForStop } from "../../stop-signals.ts";
 import { assertInstalled } from "../embedded/needed-packages.ts";
 import { startEmbeddedPostgres } from "../embedded/postgres.ts";
 import { endChild } from "../embedded/processes.ts";
-import { startEmbeddedChain } from "../embedded/start-chain.ts";
+import { type DevAccount, startEmbeddedChain } from "../embedded/start-chain.ts";
 import { inherited, startNode, type Variables } from "../node-process.ts";
 
 export type EmbeddedCluster = Awaited<ReturnType<typeof startCluster>>;
@@ -80,7 +80,7 @@ async function startCluster(count: number, { directory, undo, signal }: Place) {
   const restart = async (index: number) => {
     nodes[index] = await start(index + 1);
   };
-  const recipient = (chain.accounts.at(-1) as { address: string }).address;
+  const recipient = (chain.accounts.at(-1) as DevAccount).address;
   return { chain, nodes, signers: accounts.map(({ address }) => address), recipient, restart };
 }
 

@@ -1,11 +1,12 @@
-import { FencepostError } from "fencepost/client";
+import { asAddress, asWei, FencepostError } from "fencepost/client";
 import { fencepost, signer } from "./fencepost.ts";
 
 /** Answers once the payment is durable. The form that was sent twice, the function that was run twice: one payment. */
 export async function POST(request: Request): Promise<Response> {
   const { orderId, to, value } = (await request.json()) as Record<string, string>;
   try {
-    const { id, state } = await fencepost.send({ signer, requestId: orderId, payload: { to, value } });
+    const payload = { to: asAddress(to, "to"), value: asWei(value, "value") };
+    const { id, state } = await fencepost.send({ signer, requestId: orderId, payload });
     return Response.json({ id, state }, { status: 202 });
   } catch (error) {
     return problem(error);
@@ -24,5 +25,6 @@ export async function GET(request: Request): Promise<Response> {
 
 function problem(error: unknown): Response {
   if (!(error instanceof FencepostError)) throw error;
-  return Response.json(error.problem, { status: error.status ?? 503 });
+  const { code, detail, path, status } = error;
+  return Response.json(error.problem ?? { code, detail, path }, { status: status || 503 });
 }
