@@ -18,6 +18,7 @@ import type { Failpoints } from "../ports/failpoints.ts";
 import { type Command, type Config, ConfigurationError } from "./config/config.ts";
 import { loadConfig } from "./config/load.ts";
 import { secretsOfVariables } from "./config/secrets.ts";
+import { confirmRetention } from "./confirm-retention.ts";
 import type { ProgressOutput } from "./dev/demo/progress.ts";
 import { createOutput, type ProcessOutput, screenOf } from "./process-output.ts";
 import { misuse } from "./remote/misuse.ts";
@@ -67,6 +68,12 @@ function createActions(environment: Environment, output: ProcessOutput, failpoin
       const { config, logger } = await loadWithLogger("start", options);
       const { reportReady, startWorkers, workerSlot } = await import("./workers.ts");
       const slot = workerSlot(variables);
+      // Workers ask nothing: their parent has asked, and they share its terminal.
+      if (slot === null && options.yes !== true && config.retention !== null && output.ask !== null) {
+        const { databaseUrl, databaseSchema: schema } = config;
+        const { examineDatabase } = await import("../adapters/postgres/schema/examine.ts");
+        await confirmRetention(config, output, () => examineDatabase({ databaseUrl, schema, clock: systemClock }));
+      }
       const count = options.workers ?? 1;
       if (slot === null && count > 1) {
         const { drainTimeoutMs, nodeId } = config;

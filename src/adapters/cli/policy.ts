@@ -7,6 +7,7 @@ import { misused } from "./failure.ts";
 import { addIntent, type IntentOptions, intentsOf } from "./intent.ts";
 import { askNode, count, json, type RemotePorts } from "./remote.ts";
 import { dated } from "./shorten.ts";
+import { indented } from "./show-transaction.ts";
 import { id, spare, tableOf } from "./table.ts";
 import type { View } from "./terminal.ts";
 
@@ -74,7 +75,7 @@ function readDocument(file: string, text: string): ApplyPolicies["policies"] {
 function inForce({ version, hash, policies, changedAt, changedBy, reason }: PoliciesInForce, view: View) {
   if (hash === null) return "no policy is in force: nothing is limited\n";
   const change = `version ${version}, ${changedAt === null ? "-" : dated(changedAt, view)}, by ${changedBy}: ${reason}`;
-  return `${change}\n${hash}\n${JSON.stringify(policies, null, 2)}\n`;
+  return `${indented("", change, view)}\n${hash}\n${JSON.stringify(policies, null, 2)}\n`;
 }
 
 function verdictInWords({ allowed, awaitsApproval, rule, detail, value, cost }: PolicyVerdict) {

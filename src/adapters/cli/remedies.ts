@@ -32,7 +32,7 @@ function flagOf(key: string) {
   return `--${key.replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`)}`;
 }
 
-/** Quotes a text for a shell. */
+/** Quotes a text for a shell: in double quotes, or in single quotes if a shell would change it there. */
 export function quoted(text: string): string {
-  return /^[\w./:@%+=,-]+$/.test(text) ? text : `'${inert(text).replaceAll("'", "'\\''")}'`;
+  return /^[^"$`\\!]*$/.test(text) ? `"${inert(text)}"` : `'${inert(text).replaceAll("'", "'\\''")}'`;
 }

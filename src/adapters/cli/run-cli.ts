@@ -2,6 +2,7 @@ import { Command, CommanderError, Option } from "commander";
 import { answerWith, type CommandOptions } from "./answer.ts";
 import { addClusterCommands, addKillSwitch } from "./cluster.ts";
 import { addCompletions } from "./completions.ts";
+import { YES } from "./confirm.ts";
 import { addDiagnostics, type DiagnosticActions } from "./diagnose.ts";
 import { examplesOf } from "./examples.ts";
 import { CommandFailed, describeFailure, describeWhole, EXIT_CODES, UsageFailed } from "./failure.ts";
@@ -26,6 +27,8 @@ export interface ServeOptions extends CommandOptions {
 }
 
 export interface StartOptions extends ServeOptions {
+  /** Start without a question, also if old rows will be deleted. */
+  readonly yes?: boolean;
   /** Number of nodes to run on this machine behind one port. */
   readonly workers?: number;
 }
@@ -72,7 +75,7 @@ export async function runCli(argv: readonly string[], actions: CliActions, io: C
   }
 }
 
-function createProgram(actions: CliActions, io: CliIo) {
+export function createProgram(actions: CliActions, io: CliIo) {
   const program = new Command("fencepost")
     .description(
       "Sends EVM transactions from many nodes at once, each exactly once, and follows every one to finality.",
@@ -151,7 +154,7 @@ function addInGroups(program: Command, actions: CliActions, io: CliIo) {
 function addServing(program: Command, actions: CliActions, io: CliIo) {
   const dev = program
     .command("dev")
-    .description("run a node with its own PostgreSQL, chain and test accounts; nothing to install or configure")
+    .description("run a node with its own PostgreSQL, chain and test accounts; nothing to configure")
     .option("--port <number>", "port to listen on")
     .addOption(new Option("--chain <kind>", "which chain").choices(["embedded", "anvil"]).default("embedded"))
     .option("--data-dir <path>", "where its database lives", ".fencepost")
@@ -165,6 +168,7 @@ function addServing(program: Command, actions: CliActions, io: CliIo) {
     .description("run a node on a given database, chain and signer; prints one JSON line when it is ready")
     .option("--port <number>", "port to listen on")
     .option("--workers <number>", "nodes on this machine behind one port", positive)
+    .addOption(YES)
     .action(() => actions.start(start.optsWithGlobals(), (node) => io.stdout(present.readyLine(node))));
 }
 

@@ -163,24 +163,31 @@ type HistoryEntry = NonNullable<Transaction["history"]>[number];
  */
 export function explanationInWords(explanation: Explanation, view: View): string {
   const { summary, causes, blockedBy, help, actions } = explanation;
-  const { paint } = view;
-  const mentioned = causes.filter(({ text }) => summary.includes(text)).map(({ code }) => paint("grey", code));
+  const mentioned = causes.filter(({ text }) => summary.includes(text)).map(({ code }) => code);
   const others = causes.filter(({ text }) => !summary.includes(text));
   const why = others.map(({ code, text, since }) => {
     const when = since === undefined ? "" : ` (since ${dated(since, view)})`;
-    return `${indented("  • ", `${inert(text)}${when}`, view)} ${paint("grey", code)}\n`;
+    return withCodes("  • ", `${inert(text)}${when}`, [code], view);
   });
   const before = blockedBy === undefined ? "" : `\nIt waits for nonce ${blockedBy.nonce}${idOf(blockedBy)}.\n`;
   const advice = help.flatMap(({ code, text }) => [
-    `${indented("  → ", inert(text), view)} ${paint("grey", code)}\n`,
+    withCodes("  → ", inert(text), [code], view),
     ...actions.filter((action) => action.code === code).map((action) => `      ${commandOf(action, view)}\n`),
   ]);
   return [
-    `${[paint("bold", indented("", inert(summary), view)), ...mentioned].join(" ")}\n`,
+    withCodes("", inert(summary), mentioned, view, "bold"),
     why.length === 0 ? "" : `\n${mentioned.length === 0 ? "Why" : "Also"}:\n${why.join("")}`,
     before,
     advice.length === 0 ? "" : `\nWhat helps:\n${advice.join("")}`,
   ].join("");
+}
+
+/** Prose behind a mark, with the codes of its causes after it in grey. */
+function withCodes(mark: string, text: string, codes: readonly string[], view: View, colour?: Colour) {
+  const lines = indented(mark, [text, ...codes].join(" "), view);
+  const end = lines.length - codes.join(" ").length;
+  const said = lines.slice(0, end);
+  return `${colour === undefined ? said : view.paint(colour, said)}${view.paint("grey", lines.slice(end))}\n`;
 }
 
 /** Prose behind a mark; later lines are indented by the width of the mark. */

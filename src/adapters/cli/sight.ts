@@ -109,7 +109,7 @@ function attentionBlocks({ items, more, past, asOf }: Attention, view: View) {
 
 function troubleBlock(item: AttentionItem, asOf: Date, view: View) {
   const { severity, code, since, sentence, actions } = item;
-  const begun = since === null ? "" : `  since ${view.width === null ? since : timeInWords(since, view.now)}`;
+  const begun = since === null ? "" : `  ${view.width === null ? `since ${since}` : timeInWords(since, view.now)}`;
   // Only the nodes know some facts; a node's report is older than the answer.
   const known = item.asOf === undefined ? "" : `  (known ${timeInWords(item.asOf, asOf)})`;
   const place = view.width === null ? where(item) : inert(where(item)).replace(/0x[0-9a-fA-F]{40}/, short);
@@ -206,19 +206,20 @@ function historyTables({ takeovers, nodes, database }: ClusterHistory, view: Vie
   ].join("\n");
 }
 
-const noticesTable = tableOf<Notice>(
-  "there are no notices",
-  {
-    notice: id("noticeId"),
-    kind: "kind",
-    about: id(({ nodeId, signer, chainId }) => (nodeId === null ? `${signer} on ${chainId}` : `node ${nodeId}`)),
-    "last seen": time("lastSeenAt"),
-    times: spare("times", 2),
-    evidence: prose(evidenceOf, 1),
-    acknowledged: prose(stateOf),
-  },
-  (cell) => (cell === "not yet" ? "red" : null),
-);
+const noticesTable = (notices: { readonly items: readonly Notice[] }, view: View) =>
+  tableOf<Notice>(
+    "there are no notices",
+    {
+      notice: id("noticeId"),
+      kind: "kind",
+      about: id(({ nodeId, signer, chainId }) => (nodeId === null ? `${signer} on ${chainId}` : `node ${nodeId}`)),
+      "last seen": time("lastSeenAt"),
+      times: spare("times", 2),
+      evidence: prose(evidenceOf, 1),
+      acknowledged: prose((notice) => stateOf(notice, view)),
+    },
+    (cell) => (cell === "not yet" ? "red" : null),
+  )(notices, view);
 
 function evidenceOf({ evidence: [newest] }: Notice) {
   if (newest?.nonce === undefined) return newest?.why ?? "-";
@@ -227,7 +228,8 @@ function evidenceOf({ evidence: [newest] }: Notice) {
   return `${nonces}${txHash ? `, ${txHash}` : ""}`;
 }
 
-function stateOf({ acknowledged, overAt }: Notice) {
-  if (acknowledged !== null) return `${acknowledged.by}, ${acknowledged.at}: ${acknowledged.why}`;
-  return overAt === null ? "not yet" : `back since ${overAt}`;
+function stateOf({ acknowledged, overAt }: Notice, { width, now }: View) {
+  const at = (moment: string) => (width === null ? moment : timeInWords(moment, now));
+  if (acknowledged !== null) return `${acknowledged.by}, ${at(acknowledged.at)}: ${acknowledged.why}`;
+  return overAt === null ? "not yet" : `back: ${at(overAt)}`;
 }

@@ -91,23 +91,42 @@ function widthOf(columns: readonly Filled[]) {
   return columns.reduce((sum, { least }) => sum + least, 0) + GAP.length * Math.max(0, columns.length - 1);
 }
 
-/** Leaves out spare columns until the others fit, then widens these from left to right. */
+/** Leaves out spare columns until the others fit, then widens these: prose first, then ids from left to right. */
 function fitted(columns: readonly Filled[], width: number): readonly Row[] {
   let kept = columns;
   for (let rank = Math.max(...columns.map(({ spare }) => spare)); rank > 0; rank--) {
     if (widthOf(kept) > width) kept = kept.filter((column) => column.spare !== rank);
   }
-  let free = Math.max(0, width - widthOf(kept));
-  const shown = kept.map(({ as, cells, natural, least }, at) => {
-    const grown = Math.min(natural - least, free);
-    free -= grown;
-    const size = least + grown;
-    if (as === "id") return cells.map((cell) => [middle(cell, size)]);
-    if (as === "prose")
-      return cells.map((cell) => (at === kept.length - 1 ? wrapped(cell, size, middle) : [cut(cell, size)]));
-    return cells.map((cell) => [cell]);
+  const sizes = sizesOf(kept, width);
+  const last = kept.findLast((column) => sizes.get(column) !== 0);
+  const shown = kept.flatMap((column) => {
+    const { as, cells } = column;
+    const size = sizes.get(column) ?? 0;
+    if (size === 0) return [];
+    if (as === "id") return [cells.map((cell) => [middle(cell, size)])];
+    if (as === "prose" && column === last) return [cells.map((cell) => wrapped(cell, size, middle))];
+    return [cells.map((cell) => [cut(cell, size)])];
   });
   return inRows(shown);
+}
+
+function sizesOf(columns: readonly Filled[], width: number): ReadonlyMap<Filled, number> {
+  const sizes = new Map(columns.map((column) => [column, column.least]));
+  let free = width - widthOf(columns);
+  for (const column of [...columns.filter(({ as }) => as === "prose"), ...columns]) {
+    const size = sizes.get(column) ?? 0;
+    const grown = Math.min(column.natural - size, Math.max(0, free));
+    free -= grown;
+    sizes.set(column, size + grown);
+  }
+  // A terminal that is too narrow even for the least: the columns at the right lose what is missing.
+  for (const column of columns.toReversed()) {
+    const size = Math.max(0, column.least + Math.min(0, free));
+    if (free >= 0) break;
+    free += column.least - size + (size === 0 ? GAP.length : 0);
+    sizes.set(column, size);
+  }
+  return sizes;
 }
 
 /** Transposes columns of cells, each of one or more lines, to rows of one line. */
