@@ -18,6 +18,8 @@ import type { Failpoints } from "../ports/failpoints.ts";
 import { type Command, type Config, ConfigurationError } from "./config/config.ts";
 import { loadConfig } from "./config/load.ts";
 import { secretsOfVariables } from "./config/secrets.ts";
+import { confirmRetention } from "./confirm-retention.ts";
+import type { ProgressOutput } from "./dev/demo/progress.ts";
 import { createOutput, type ProcessOutput, screenOf } from "./process-output.ts";
 import { misuse } from "./remote/misuse.ts";
 import { remoteActions } from "./remote/node-to-ask.ts";
@@ -66,6 +68,12 @@ function createActions(environment: Environment, output: ProcessOutput, failpoin
       const { config, logger } = await loadWithLogger("start", options);
       const { reportReady, startWorkers, workerSlot } = await import("./workers.ts");
       const slot = workerSlot(variables);
+      // Workers ask nothing: their parent has asked, and they share its terminal.
+      if (slot === null && options.yes !== true && config.retention !== null && output.ask !== null) {
+        const { databaseUrl, databaseSchema: schema } = config;
+        const { examineDatabase } = await import("../adapters/postgres/schema/examine.ts");
+        await confirmRetention(config, output, () => examineDatabase({ databaseUrl, schema, clock: systemClock }));
+      }
       const count = options.workers ?? 1;
       if (slot === null && count > 1) {
         const { drainTimeoutMs, nodeId } = config;
@@ -114,26 +122,37 @@ function createDiagnostics(
     load,
   }: Pick<CliActions, "connect"> & { load(command: "start" | "config", options: CommandOptions): Promise<Config> },
 ): DiagnosticActions & Pick<CliActions, "demo"> {
-  /** Shows progress bars on a terminal. With `--json`, standard output carries the result only. */
-  const progressOn = ({ json = false }: CommandOptions) => {
-    return { isTerminal: output.screen() !== null && !json, write: json ? output.stderr : output.stdout };
+  /** Progress on standard error: standard output carries the result only. */
+  const progress: ProgressOutput = {
+    isTerminal: output.hasStatusLine,
+    say: output.say,
+    busy: output.busy,
+    nowMs: () => systemClock.monotonicMs(),
+    every: (ms, tick) => {
+      const timer = setInterval(tick, ms);
+      return () => clearInterval(timer);
+    },
   };
   return {
     async demo(options) {
       const { demo } = await import("./dev/demo/demo.ts");
-      return demo(options.transactions, progressOn(options));
+      return demo(options.transactions, progress);
     },
     async doctor(options) {
       const { doctor } = await import("./doctor/doctor.ts");
       return doctor((command) => load(command, options));
     },
     async bench(options) {
-      const { bench } = await import("./dev/demo/bench.ts");
-      return bench(options, { connect: () => connect(options), say: output.say, newId: randomUUID });
+      const [{ bench }, { createProgress }] = await Promise.all([
+        import("./dev/demo/bench.ts"),
+        import("./dev/demo/progress.ts"),
+      ]);
+      const shown = createProgress(options.transactions, progress);
+      return bench(options, { connect: () => connect(options), progress: shown, newId: randomUUID });
     },
     async chaos(options) {
       const { chaos } = await import("./dev/demo/chaos.ts");
-      return chaos(options, progressOn(options));
+      return chaos(options, progress);
     },
     async init({ config }) {
       const { writeConfig } = await import("./remote/write-config.ts");

@@ -6,11 +6,15 @@ import type { CliIo, Screen } from "../adapters/cli/terminal.ts";
 import { systemClock } from "../adapters/system/clock.ts";
 import type { Environment } from "../adapters/system/environment.ts";
 import { createMask } from "../domain/text/mask.ts";
+import { askOnTerminal } from "./ask.ts";
 import { version } from "./node/version.ts";
 import { openExport } from "./remote/export-file.ts";
 import { misuse } from "./remote/misuse.ts";
+import { createStatusLine, NO_STATUS_LINE } from "./status-line.ts";
 
 export interface ProcessOutput extends CliIo {
+  /** True if standard error is a terminal that can redraw its last lines. */
+  readonly hasStatusLine: boolean;
   /** Prints one line of progress on standard error. */
   say(line: string): void;
   /** Masks these texts in all later error output: an error may quote its input. */
@@ -25,11 +29,15 @@ export function createOutput({ variables }: Pick<Environment, "variables">): Pro
   process.stdout.on("error", () => {
     readerLeft = true;
   });
-  const stderr = (text: string) => void process.stderr.write(mask(text));
+  const status = statusLineOf(variables);
+  const stderr = (text: string) => status.above(() => void process.stderr.write(mask(text)));
   return {
     version,
-    stdout: (text) => void process.stdout.write(text),
+    stdout: (text) => status.above(() => void process.stdout.write(text)),
     stderr,
+    busy: status.busy,
+    hasStatusLine: status !== NO_STATUS_LINE,
+    ask: askOnTerminal(),
     say: (line) => stderr(`${line}\n`),
     screen: () => screenOf(process.stdout, variables),
     readerLeft: () => readerLeft,
@@ -45,15 +53,35 @@ export function createOutput({ variables }: Pick<Environment, "variables">): Pro
   };
 }
 
+/** The status line on standard error. A dumb terminal cannot erase a line, so it gets none. */
+function statusLineOf({ TERM: terminal = "" }: Environment["variables"]) {
+  const { stderr } = process;
+  if (stderr.isTTY !== true || terminal === "dumb") return NO_STATUS_LINE;
+  return createStatusLine({
+    columns: () => stderr.columns || DEFAULT_COLUMNS,
+    write: (text) => void stderr.write(text),
+    nowMs: () => systemClock.monotonicMs(),
+    every: (ms, tick) => {
+      const timer = setInterval(tick, ms).unref();
+      return () => clearInterval(timer);
+    },
+  });
+}
+
+const DEFAULT_COLUMNS = 80;
+
 /**
  * Terminal size and colours; null if the stream is no terminal. NO_COLOR: any value but the empty one switches colours
  * off (https://no-color.org).
  */
 export function screenOf(
-  { isTTY, columns = 80, rows = 24 }: Partial<Pick<NodeJS.WriteStream, "isTTY" | "columns" | "rows">>,
-  { NO_COLOR: noColour = "", TERM: terminal = "" }: Environment["variables"],
+  { isTTY, columns, rows = 24 }: Partial<Pick<NodeJS.WriteStream, "isTTY" | "columns" | "rows">>,
+  { NO_COLOR: noColour = "", TERM: terminal = "", COLUMNS: given = "" }: Environment["variables"],
 ): Screen | null {
-  return isTTY === true ? { columns, rows, colours: noColour === "" && terminal !== "dumb" } : null;
+  if (isTTY !== true) return null;
+  // Some terminals, such as that of a container, report a width of 0.
+  const width = columns || Number.parseInt(given, 10) || DEFAULT_COLUMNS;
+  return { columns: width, rows: rows || 24, colours: noColour === "" && terminal !== "dumb" };
 }
 
 async function readText(path: string) {

@@ -200,7 +200,15 @@ const everything: Partial<FencepostApi> = {
   search: async () => [inside({ kind: "signer" as const, label: "l", chainId: CHAIN_ID, signer: SIGNER })],
   nonceRuler: async () =>
     inside({
-      ...{ lane: { chainId: CHAIN_ID, signer: SIGNER }, from: 0, to: 1, cursor: 2, mined: null, final: 1 },
+      ...{
+        lane: { chainId: CHAIN_ID, signer: SIGNER },
+        from: 0,
+        to: 1,
+        cursor: 2,
+        mined: null,
+        minedAsOf: null,
+        final: 1,
+      },
       spans: [inside({ from: 0, to: 1, kind: "stuck" as const, txId: TX })],
     }),
   notices: async () => [aNotice()],

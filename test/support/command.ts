@@ -16,6 +16,8 @@ const NONE: CliActions = {
   config: refuse,
   connect: refuse,
   look: refuse,
+  chosen: async () => ({ url: "http://127.0.0.1:3000", keyFrom: null }),
+  answers: async () => false,
   newKey: refuse,
   importKey: refuse,
   listKeyFiles: refuse,
@@ -35,13 +37,19 @@ export interface CommandWorld {
   readonly files?: Readonly<Record<string, string>>;
   /** True if the command calls a real node: it then uses the real clock, and no id is used twice. */
   readonly real?: true;
+  /** Answers of the person at the terminal, in order. Without it, nobody can be asked. */
+  readonly typed?: readonly string[];
+  /** Collects the questions that were asked, and the texts beside the spinner. */
+  readonly questions?: string[];
+  readonly doing?: string[];
   /** Number of reads after which the program that reads standard output closes it. */
   readonly looks?: number;
 }
 
 /** Runs a command in this process. Without a real node, time advances only while the command sleeps. */
 export async function runCommand(argv: readonly string[], world: CommandWorld = {}) {
-  const { actions = {}, screen = null, files = {}, looks = 1, real = false } = world;
+  const { actions = {}, screen = null, files = {}, looks = 1, real = false, typed = null } = world;
+  const { questions = [], doing = [] } = world;
   let stdout = "";
   let stderr = "";
   let nowMs = Date.parse("2026-01-01T00:00:00.000Z");
@@ -58,6 +66,16 @@ export async function runCommand(argv: readonly string[], world: CommandWorld = 
       stderr += text;
     },
     screen: () => screen,
+    ask:
+      typed &&
+      (async (question) => {
+        questions.push(question);
+        return typed[questions.length - 1] ?? "";
+      }),
+    busy: (what) => {
+      doing.push(what);
+      return { update: (next) => void doing.push(next), end: () => void doing.push("end") };
+    },
     readerLeft: () => ++looked > looks,
     now: real ? systemClock.now : () => new Date(nowMs),
     sleep: real ? systemClock.sleep : advance,

@@ -1,10 +1,10 @@
 /** Commands `nodes` and `leases`, and the kill switch. */
 import type { Command } from "commander";
-import type { Address, ClusterNode, KillSwitchState, KillWish, LaneLease } from "../../client/index.ts";
+import type { Address, ClusterNode, FencepostClient, KillSwitchState, KillWish, LaneLease } from "../../client/index.ts";
 import { given } from "./answer.ts";
 import { askNode, type RemotePorts } from "./remote.ts";
-import { listing, tableOf } from "./table.ts";
-import type { Paint } from "./terminal.ts";
+import { id, listing, prose, spare, tableOf, time } from "./table.ts";
+import type { View } from "./terminal.ts";
 
 export function addClusterCommands(program: Command, ports: RemotePorts): void {
   const nodes = program.command("nodes").description("list the nodes that are alive, and how many lanes each owns");
@@ -21,6 +21,7 @@ export function addKillSwitch(program: Command, ports: RemotePorts): void {
     askNode(command, ports, {
       ask: (client, options: KillWish, signer?: Address) => client[name]({ ...given({ signer }), ...options }),
       show: killReport,
+      ...(name === "kill" && { question: killQuestion }),
     })
       .argument("[signer]", "its address; without one, everything")
       .option("--reason <text>", "why; kept for the audit");
@@ -28,37 +29,42 @@ export function addKillSwitch(program: Command, ports: RemotePorts): void {
   add(program.command("unkill").description("end a kill; waiting transactions are sent"), "endKill");
 }
 
+/** The question makes no request: a stop must not depend on an answer that may not come. */
+async function killQuestion(_: FencepostClient, __: KillWish, signer?: string) {
+  return `Stop ${signer ?? "EVERY signer"} on all nodes? Nothing is sent until unkill.`;
+}
+
 const killsTable = tableOf<KillSwitchState["kills"][number]>("nothing is stopped", {
-  stopped: ({ signer }) => signer ?? "everything",
+  stopped: id(({ signer }) => signer ?? "everything"),
   by: "actor",
-  reason: "reason",
+  reason: prose("reason"),
 });
 
-function killReport({ durable, kills, nodes }: KillSwitchState, paint: Paint) {
+function killReport({ durable, kills, nodes }: KillSwitchState, view: View) {
   const written = durable ? "" : "not stored in the database yet: the nodes that know of it keep trying\n";
-  const others = listing(nodes, paint, {
-    node: "nodeId",
-    url: "url",
+  const others = listing(nodes, view, {
+    node: id("nodeId"),
+    url: id("url", 1),
     stopped: ({ told }) => (told ? "yes" : "not yet"),
   });
-  return `${killsTable({ items: kills }, paint)}${written}${nodes.length === 0 ? "" : others}`;
+  return `${killsTable({ items: kills }, view)}${written}${nodes.length === 0 ? "" : others}`;
 }
 
 const nodesTable = tableOf<ClusterNode>("no node is alive", {
-  node: "nodeId",
-  url: ({ url }) => url || "(embedded)",
-  version: "version",
-  mode: "mode",
+  node: id("nodeId"),
+  url: id(({ url }) => url || "(embedded)"),
+  version: spare("version", 1),
+  mode: spare("mode", 2),
   lanes: "lanes",
-  started: "startedAt",
-  "last heartbeat": "heartbeatAt",
+  started: time("startedAt"),
+  "last heartbeat": time("heartbeatAt"),
 });
 
 const leasesTable = tableOf<LaneLease>("no lane is owned", {
   chain: "chainId",
-  signer: "signer",
-  node: "nodeId",
+  signer: id("signer"),
+  node: id("nodeId"),
   token: "fencingToken",
-  acquired: "acquiredAt",
-  expires: "expiresAt",
+  acquired: time("acquiredAt"),
+  expires: time("expiresAt"),
 });

@@ -7,12 +7,12 @@ import {
   FencepostApiError,
   type FencepostClient,
 } from "../../client/index.ts";
-import { given, print } from "./answer.ts";
+import { during, given, print } from "./answer.ts";
 import { misused } from "./failure.ts";
 import { count, onNode, type RemoteOptions, type RemotePorts } from "./remote.ts";
 import { changeLine, colourOf, short, statusOf } from "./show-transaction.ts";
-import { csvOf, listing } from "./table.ts";
-import { type CliIo, type ExportFile, type Paint, painterFor } from "./terminal.ts";
+import { csvOf, id, listing, spare, time } from "./table.ts";
+import { type CliIo, type ExportFile, type View, viewOn } from "./terminal.ts";
 
 type FeedOptions = RemoteOptions & Omit<CompletionsQuery, "wait"> & { readonly follow?: true };
 
@@ -37,38 +37,40 @@ export function addCompletions(program: Command, ports: RemotePorts): void {
 
 async function printPage(client: FencepostClient, options: FeedOptions, io: CliIo) {
   const { after, epoch, limit } = options;
-  const page = await client.completionsPage(given({ after, epoch, limit }));
+  const reading = () => client.completionsPage(given({ after, epoch, limit }));
+  const page = await during(io, "waiting for the node", reading);
   print(page, io, { ...options, show: pageTable });
 }
 
 const COLUMNS = {
   seq: "seq",
-  at: "at",
+  at: time<Completion>("at"),
   state: statusOf,
-  chain: "chainId",
-  signer: ({ signer }: Completion) => short(signer),
+  chain: spare<Completion>("chainId", 1),
+  signer: id<Completion>("signer"),
   nonce: "nonce",
-  transaction: "txId",
-  "request id": "requestId",
+  transaction: id<Completion>("txId"),
+  "request id": id<Completion>("requestId"),
 } as const;
 
-function pageTable({ items, next, epoch, filtered }: CompletionsPage, paint: Paint) {
+function pageTable({ items, next, epoch, filtered }: CompletionsPage, view: View) {
   if (items.length === 0) return `nothing after ${next} (epoch ${epoch})\n`;
   const others = filtered === true ? "; the gaps are of signers that this key may not see" : "";
-  return `${listing(items, paint, COLUMNS, colourOf)}next: --after ${next} --epoch ${epoch}${others}\n`;
+  return `${listing(items, view, COLUMNS, colourOf)}next: --after ${next} --epoch ${epoch}${others}\n`;
 }
 
 async function follow(client: FencepostClient, options: FeedOptions, io: CliIo) {
-  const paint = painterFor(io.screen());
+  const view = viewOn(io, options);
   const { limit } = options;
   let { after, epoch } = options;
   while (!io.readerLeft()) {
-    const page = await client.completionsPage({ wait: WAIT_SECONDS, ...given({ after, epoch, limit }) });
+    const query = { wait: WAIT_SECONDS, ...given({ after, epoch, limit }) };
+    const page = await during(io, "waiting for the next outcome", () => client.completionsPage(query));
     for (const item of page.items) {
       io.stdout(
         options.json
           ? `${JSON.stringify({ ...item, feedEpoch: page.epoch })}\n`
-          : changeLine(item, `${item.seq}  ${item.at}`, paint),
+          : changeLine(item, item.at, view, `${item.seq}  `),
       );
     }
     ({ epoch, next: after } = page);

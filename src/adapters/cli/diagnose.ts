@@ -7,8 +7,10 @@ import { answerWith, type CommandOptions } from "./answer.ts";
 import { CommandFailed } from "./failure.ts";
 import type { DemoReport } from "./present.ts";
 import { addressed, positive, type RemoteOptions } from "./remote.ts";
-import { figures, inert } from "./table.ts";
-import type { CliIo, Paint } from "./terminal.ts";
+import { inert } from "./shorten.ts";
+import { indented } from "./show-transaction.ts";
+import { figures } from "./table.ts";
+import type { CliIo, View } from "./terminal.ts";
 
 /** Result of one check of `doctor`. */
 export interface Finding {
@@ -72,6 +74,7 @@ export function addDiagnostics(program: Command, { actions, io }: { actions: Dia
       "check database, chain, clocks, keys and versions, and say what to correct; exit code 1 with mistakes",
     );
   answerWith(doctor, io, {
+    doing: "checking database, chains, keys and this machine",
     ask: async (options) => ({ findings: await actions.doctor(options) }),
     show: findingLines,
     judge: ({ findings }) => {
@@ -82,16 +85,19 @@ export function addDiagnostics(program: Command, { actions, io }: { actions: Dia
   const bench = program
     .command("bench")
     .description("measure creates: of a node with a database and a chain of its own, or of the one that is named");
-  addressed(answerWith(bench, io, { ask: actions.bench, show: benchTable }))
+  addressed(answerWith(bench, io, { ask: actions.bench, show: benchTable, doing: null }))
     .option("--transactions <number>", "how many creates", positive, 1_000)
     .option("--callers <number>", "how many at once", positive, 16)
     .option("--signer <address>", "of a node that is named: whose transactions; they cost gas")
     .option("--to <address>", "where they go with nothing; the signer itself by default");
   const chaos = program
     .command("chaos")
-    .description("kill and freeze nodes of a cluster of its own while it works, and count what was lost");
+    .description(
+      "test with faults for as long as you like: kill, restart and freeze random nodes again and again; exit code 1 if an audit finds a loss (demo shows one failover)",
+    );
   answerWith(chaos, io, {
     ask: actions.chaos,
+    doing: null,
     show: ({ seconds, ...counts }) => figures({ ...counts, time: `${seconds.toFixed(1)} s` }),
     judge: ({ lost, duplicate, gaps }) => {
       if (lost + duplicate + gaps > 0)
@@ -99,16 +105,17 @@ export function addDiagnostics(program: Command, { actions, io }: { actions: Dia
     },
   })
     .option("--transactions <number>", "how many transfers", positive, 500)
-    .option("--kills <number>", "how many nodes to end", positive, 4);
+    .option("--kills <number>", "how many faults: three kills with a restart, then a freeze, and so on", positive, 4);
 }
 
 const SIGNS = { ok: ["ok", "green"], warning: ["warning", "yellow"], mistake: ["MISTAKE", "red"] } as const;
 
-function findingLines({ findings }: { readonly findings: readonly Finding[] }, paint: Paint) {
+function findingLines({ findings }: { readonly findings: readonly Finding[] }, view: View) {
   const lines = findings.map(({ sign, text, fix }) => {
     const [word, colour] = SIGNS[sign];
-    const advice = fix === null ? "" : `${" ".repeat(9)}→ ${inert(fix)}\n`;
-    return `${paint(colour, word.padEnd(9))}${inert(text)}\n${advice}`;
+    const advice = fix === null ? "" : `${indented(`${" ".repeat(9)}→ `, inert(fix), view)}\n`;
+    const told = indented(" ".repeat(9), inert(text), view).slice(9);
+    return `${view.paint(colour, word.padEnd(9))}${told}\n${advice}`;
   });
   const of = (sign: Finding["sign"]) => findings.filter((each) => each.sign === sign).length;
   const summary = `mistakes: ${of("mistake")}, warnings: ${of("warning")}, ok: ${of("ok")}\n`;

@@ -13,9 +13,11 @@ export class CommandFailed extends Error {
   }
 }
 
-/** Error of a wrong command line or configuration file. */
+/** A wrong command line. The report names the help of the command that was called. */
+export class UsageFailed extends CommandFailed {}
+
 export function misused(line: string): CommandFailed {
-  return new CommandFailed([line], EXIT_CODES.misused);
+  return new UsageFailed([line], EXIT_CODES.misused);
 }
 
 /** Advice for common errors, keyed by the error code of Node.js or PostgreSQL. */

@@ -5,6 +5,7 @@ import { describedTypes, parameterTypes, toArguments } from "./abi-arguments.ts"
 import { wei } from "./amounts.ts";
 import { given } from "./answer.ts";
 import { misused } from "./failure.ts";
+import { FEES } from "./operate.ts";
 import { CHAIN_ID, count, json } from "./remote.ts";
 
 /** Fields of POST /tx, other than the payload, for each of which the CLI has an option. */
@@ -21,26 +22,31 @@ export type IntentOptions = Partial<Pick<CreateTransaction, (typeof BESIDE)[numb
   readonly [File in "deploy" | "abi" | "file"]?: string;
 };
 
+/** Adds a transaction to a command: the function call as arguments, everything else as options. */
 export function addIntent(command: Command): Command {
-  return command
+  command
+    .argument("[signature]", "of the function, as in 'transfer(address,uint256)'")
+    .argument("[args...]", "its arguments; lists and tuples as JSON")
     .option("--signer <address>", "its sender")
-    .option("--pool <name>", "any signer of this pool, instead of --signer")
-    .option("--sticky <key>", "of the pool, always the same signer for the same key")
-    .option("--nonce <number>", "exactly this nonce, or nothing is sent; without it, the next one", count)
     .option("--to <address>", "its receiver")
     .option("--value <amount>", "wei, or as in 1.5ether, 20gwei", wei)
     .option("--data <hex>", "an encoded call, instead of a signature")
     .option("--abi <file>", "where the function is described, instead of in the signature")
     .option("--deploy <file>", "a compiled contract to deploy, as Hardhat, Foundry or solc write it")
     .option("--bytecode <hex>", "a contract to deploy")
-    .option("--file <file>", "the whole transaction, or several; - is standard input")
-    .option("--request-id <id>", "your own id: a repeat is the same transaction; without it, a new one is made up")
     .option("--gas <number>", "gas limit, instead of an estimate")
     .addOption(new Option("--type <type>", "instead of what the chain has").choices(["legacy", "eip2930", "eip1559"]))
+    .option("--pool <name>", "any signer of this pool, instead of --signer")
+    .option("--sticky <key>", "of the pool, always the same signer for the same key")
+    .option("--nonce <number>", "exactly this nonce, or nothing is sent; without it, the next one", count)
+    .option("--file <file>", "the whole transaction, or several; - is standard input")
+    .option("--request-id <id>", "your own id: a repeat is the same transaction; without it, a new one is made up")
     .option("--metadata <json>", "your own notes, kept with it", json)
     .option("--valid-until <instant>", "cancelled if it is not mined by then, such as 2026-01-31T12:00:00Z")
     .option("--allow-no-code", "accept call data to an address without code, which does nothing")
     .addOption(CHAIN_ID);
+  for (const option of FEES) command.addOption(option);
+  return command;
 }
 
 type Read = (path: string) => Promise<string>;

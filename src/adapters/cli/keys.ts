@@ -6,7 +6,8 @@ import { type Command, InvalidArgumentError } from "commander";
 import type { AddKey, Keys, NewKey, RevokedKey } from "../../client/index.ts";
 import { answerWith, type CommandOptions, given } from "./answer.ts";
 import { askNode, type RemotePorts } from "./remote.ts";
-import { table, tableOf } from "./table.ts";
+import { id, prose, rows, spare, tableOf, time } from "./table.ts";
+import type { View } from "./terminal.ts";
 
 export interface ImportOptions extends CommandOptions {
   /** File to import the key from; `-` means standard input. */
@@ -30,20 +31,20 @@ export function addKeys(program: Command, { actions, io }: RemotePorts & { reado
     .description("create, import and list the encrypted keys of FENCEPOST_KEYSTORE_DIR; manage API keys");
   const stored = ({ address, file }: KeyRow) => `${address} is in ${file}\n`;
   const making = keys.command("new").description("create a key, and print its address");
-  answerWith(making, io, { ask: actions.newKey, show: stored });
+  answerWith(making, io, { ask: actions.newKey, show: stored, doing: "encrypting the key" });
   const importing = keys
     .command("import")
     .description("import a private key, as hex from standard input, and print its address")
     .option("--from <file>", "the file that holds it, instead of standard input", "-");
-  answerWith(importing, io, { ask: actions.importKey, show: stored });
+  answerWith(importing, io, { ask: actions.importKey, show: stored, doing: "encrypting the key" });
   const list = keys.command("list").description("list the addresses of the keys");
   answerWith(list, io, { ask: actions.listKeyFiles, show: filesTable });
   addApiKeys(keys, { actions, io });
 }
 
-function filesTable(rows: readonly KeyRow[]) {
-  if (rows.length === 0) return "there is no key\n";
-  return table(rows.map(({ address, file }) => [address ?? "(the file does not say)", file]));
+function filesTable(keys: readonly KeyRow[], view: View) {
+  if (keys.length === 0) return "there is no key\n";
+  return rows(keys, view, { address: ({ address }) => address ?? "(the file does not say)", file: id("file") });
 }
 
 function addApiKeys(keys: Command, ports: RemotePorts) {
@@ -74,6 +75,8 @@ function addApiKeys(keys: Command, ports: RemotePorts) {
     ask: (client, { secret: secretId }: { readonly secret?: string }, name) =>
       client.revokeKey(name, given({ secretId })),
     show: revokedLine,
+    question: async (_, { secret }, name) =>
+      `Revoke ${secret === undefined ? "" : `the secret ${secret} of `}the key ${name}? Its callers are refused on every node within a second, for ever.`,
   })
     .argument("<name>", "its name")
     .option("--secret <id>", "only this one of its secrets, by its id");
@@ -107,12 +110,12 @@ function revokedLine({ name, secretId }: RevokedKey) {
 
 const keysTable = tableOf<Keys["items"][number]>("there are no API keys in the database", {
   name: "name",
-  scopes: ({ scopes }) => scopes.join("+"),
-  signers: ({ signers }) => signers?.join(" ") ?? "all",
-  chains: ({ chains }) => chains?.join(" ") ?? "all",
-  rate: ({ createsPerSecond }) => createsPerSecond ?? "default",
-  "read rate": ({ readsPerSecond }) => readsPerSecond ?? "default",
-  "queue share": ({ queueShare }) => queueShare ?? "default",
-  secrets: ({ secrets }) => secrets.map(({ secretId }) => secretId).join(" "),
-  created: "createdAt",
+  scopes: prose(({ scopes }) => scopes.join("+")),
+  signers: id(({ signers }) => signers?.join(" ") ?? "all"),
+  chains: prose(({ chains }) => chains?.join(" ") ?? "all", 1),
+  rate: spare(({ createsPerSecond }) => createsPerSecond ?? "default", 2),
+  "read rate": spare(({ readsPerSecond }) => readsPerSecond ?? "default", 4),
+  "queue share": spare(({ queueShare }) => queueShare ?? "default", 3),
+  secrets: prose(({ secrets }) => secrets.map(({ secretId }) => secretId).join(" ")),
+  created: time("createdAt"),
 });

@@ -40,7 +40,7 @@ export function addOperating(program: Command, ports: RemotePorts): void {
     askNode(command.description(description), ports, {
       ask: (client, { idempotencyKey, ...request }: Request & OrderOptions, txId) =>
         act(client, name)(txId, request as Request & ReplaceOrder, given({ idempotencyKey })),
-      show: (transaction, paint) => actionReport(name, transaction, paint),
+      show: (transaction, view) => actionReport(name, transaction, view),
     }).argument("<txId>", "its id");
     for (const option of [REASON, AUDIT, IDEMPOTENCY_KEY, ...options]) command.addOption(option);
   };

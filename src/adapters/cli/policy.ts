@@ -1,10 +1,15 @@
 /** `fencepost policy`: shows, changes and checks the policy document, and shows its usage. */
 import type { Command } from "commander";
 import type { Address, ApplyPolicies, PoliciesInForce, PolicyCheck, PolicyUsage, PolicyVerdict } from "../../client/index.ts";
+import { roughly } from "./amounts.ts";
+import { given } from "./answer.ts";
 import { misused } from "./failure.ts";
-import { askNode, CHAIN_ID, count, json, type RemotePorts } from "./remote.ts";
-import { tableOf } from "./table.ts";
-import type { Paint } from "./terminal.ts";
+import { addIntent, type IntentOptions, intentsOf } from "./intent.ts";
+import { askNode, count, json, type RemotePorts } from "./remote.ts";
+import { dated } from "./shorten.ts";
+import { indented } from "./show-transaction.ts";
+import { id, spare, tableOf } from "./table.ts";
+import type { View } from "./terminal.ts";
 
 export function addPolicy(program: Command, ports: RemotePorts): void {
   const policy = program.command("policy").description("what signers and API keys may do, and up to how much");
@@ -27,12 +32,11 @@ export function addPolicy(program: Command, ports: RemotePorts): void {
     .command("check")
     .description("check whether a transaction would be allowed now, and what it would be charged; nothing is sent");
   askNode(check, ports, {
-    ask: (client, request: PolicyCheck) => client.checkPolicy(request),
+    ask: async (client, options: CheckOptions, ...args) => client.checkPolicy(await checkOf(options, args, ports)),
     show: verdictInWords,
-  })
-    .requiredOption("--signer <address>", "who would send it")
-    .requiredOption("--payload <json>", 'as in POST /tx: {"to":"0x…","value":"1"}', json)
-    .addOption(CHAIN_ID)
+  });
+  addIntent(check)
+    .option("--payload <json>", 'all of the payload as in POST /tx: {"to":"0x…","value":"1"}', json)
     .option("--key <name>", "ask for another API key");
   askNode(policy.command("usage").description("print what is used of this hour and day"), ports, {
     ask: (client, query: { readonly signer?: Address; readonly key?: string }) => client.policyUsage(query),
@@ -40,6 +44,24 @@ export function addPolicy(program: Command, ports: RemotePorts): void {
   })
     .option("--signer <address>", "of this signer alone")
     .option("--key <name>", "of this API key alone");
+}
+
+type CheckOptions = IntentOptions & Pick<PolicyCheck, "key"> & { readonly payload?: PolicyCheck["payload"] };
+
+/** Builds the request of `policy check` from the options of `send`, or from the whole payload. */
+async function checkOf(
+  { payload, key, ...options }: CheckOptions,
+  args: readonly string[],
+  { io }: RemotePorts,
+): Promise<PolicyCheck> {
+  const { signer, chainId } = options;
+  if (payload !== undefined) {
+    if (signer === undefined) throw misused("--signer is missing: name the sender");
+    return { signer, payload, ...given({ chainId, key }) };
+  }
+  const [intent, ...others] = await intentsOf(args, options, io.read);
+  if (intent === undefined || others.length > 0) throw misused("--file must have one transaction to check");
+  return { ...(intent as PolicyCheck), ...given({ key }) };
 }
 
 function readDocument(file: string, text: string): ApplyPolicies["policies"] {
@@ -50,10 +72,10 @@ function readDocument(file: string, text: string): ApplyPolicies["policies"] {
   }
 }
 
-function inForce({ version, hash, policies, changedAt, changedBy, reason }: PoliciesInForce) {
+function inForce({ version, hash, policies, changedAt, changedBy, reason }: PoliciesInForce, view: View) {
   if (hash === null) return "no policy is in force: nothing is limited\n";
-  const change = `version ${version}, ${changedAt}, by ${changedBy}: ${reason}`;
-  return `${change}\n${hash}\n${JSON.stringify(policies, null, 2)}\n`;
+  const change = `version ${version}, ${changedAt === null ? "-" : dated(changedAt, view)}, by ${changedBy}: ${reason}`;
+  return `${indented("", change, view)}\n${hash}\n${JSON.stringify(policies, null, 2)}\n`;
 }
 
 function verdictInWords({ allowed, awaitsApproval, rule, detail, value, cost }: PolicyVerdict) {
@@ -64,17 +86,23 @@ function verdictInWords({ allowed, awaitsApproval, rule, detail, value, cost }: 
     : `allowed: ${charged}\n`;
 }
 
-function usageTable({ at, signers, keys }: PolicyUsage, paint: Paint) {
+function usageTable({ at, signers, keys }: PolicyUsage, view: View) {
   const used = [
     ...signers.map((each) => ({ who: each.signer, ...each })),
     ...keys.map((each) => ({ who: `key ${each.key}`, ...each })),
   ];
   return tableOf<(typeof used)[number]>(`nothing is used at ${at}`, {
-    who: "who",
+    who: id("who"),
     chain: "chainId",
-    "value, hour": ({ hour }) => `${hour.value} of ${hour.maxValue ?? "any"}`,
-    "cost, hour": ({ hour }) => `${hour.cost} of ${hour.maxCost ?? "any"}`,
-    "value, day": ({ day }) => `${day.value} of ${day.maxValue ?? "any"}`,
-    "cost, day": ({ day }) => `${day.cost} of ${day.maxCost ?? "any"}`,
-  })({ items: used }, paint);
+    "value, hour": ({ hour }) => usedOf(hour.value, hour.maxValue, view),
+    "cost, hour": spare(({ hour }) => usedOf(hour.cost, hour.maxCost, view), 2),
+    "value, day": ({ day }) => usedOf(day.value, day.maxValue, view),
+    "cost, day": spare(({ day }) => usedOf(day.cost, day.maxCost, view), 1),
+  })({ items: used }, view);
+}
+
+/** Amounts in wei have up to 78 digits: a terminal shows ether instead. */
+function usedOf(used: string, most: string | null, { width }: View) {
+  if (width === null) return `${used} of ${most ?? "any"}`;
+  return `${roughly(used)} of ${most === null ? "any" : roughly(most)} ETH`;
 }

@@ -1,5 +1,6 @@
 /** Output of the commands that run nodes or read this machine's configuration. */
-import { figures, table } from "./table.ts";
+import { figures, prose, rows } from "./table.ts";
+import type { View } from "./terminal.ts";
 
 export interface ReadyNode {
   /** URL of the node's routes for operators; null if it is the same as `url`. */
@@ -82,7 +83,7 @@ export function migrationReport({ applied, afterRestore = false }: MigrationRepo
   return lines.map((line) => `${line}\n`).join("");
 }
 
-export function configTable(rows: readonly ConfigRow[]): string {
+export function configTable(settings: readonly ConfigRow[], view: View): string {
   const from = ({ origin, variable }: ConfigRow) => (origin === "environment" ? (variable ?? origin) : origin);
-  return table(rows.map((row) => [row.key, row.value, from(row)]));
+  return rows(settings, view, { key: "key", value: prose("value"), from: prose(from) });
 }

@@ -1,11 +1,11 @@
 /** Commands that read a node's routes outside the API: liveness, readiness, metrics and the OpenAPI document. */
 import type { Command } from "commander";
 import type { Health, Readiness } from "../../contract/calls/cluster.ts";
-import { print } from "./answer.ts";
+import { during, print } from "./answer.ts";
 import { CommandFailed, EXIT_CODES } from "./failure.ts";
 import { addressed, count, explainRefusal, json, type RemoteOptions, type RemotePorts } from "./remote.ts";
 import { table } from "./table.ts";
-import type { Paint } from "./terminal.ts";
+import type { View } from "./terminal.ts";
 
 export function addProbes(program: Command, ports: RemotePorts): void {
   const { io } = ports;
@@ -44,10 +44,14 @@ interface Probe {
  * Adds a command that reads a probe such as `/readyz`. "Not ready" is printed as a result; any other refusal is an
  * error.
  */
-function probe(command: Command, { actions }: RemotePorts, { path, show }: Probe) {
+function probe(command: Command, { actions, io }: RemotePorts, { path, show }: Probe) {
   command.action(async () => {
     const options = command.optsWithGlobals<ProbeOptions>();
-    show(await actions.look(options, path(options)).catch(explainRefusal), options);
+    const looking = () => actions.look(options, path(options));
+    const page = await during(io, "waiting for the node", looking).catch((error) =>
+      explainRefusal(error, actions, options),
+    );
+    show(page, options);
   });
   return addressed(command);
 }
@@ -60,7 +64,7 @@ function read<T>(text: string) {
   }
 }
 
-function readinessTable({ ready, database, draining, chains }: Readiness, paint: Paint) {
+function readinessTable({ ready, database, draining, chains }: Readiness, { paint }: View) {
   const facts = [
     ["ready", ready ? "yes" : "no"],
     ["database", database ? "reachable" : "not reachable"],

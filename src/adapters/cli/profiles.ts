@@ -5,8 +5,8 @@
 import type { Command } from "commander";
 import { answerWith, type CommandOptions } from "./answer.ts";
 import { misused } from "./failure.ts";
-import { tableOf } from "./table.ts";
-import type { CliIo, Paint } from "./terminal.ts";
+import { id, tableOf } from "./table.ts";
+import type { CliIo, View } from "./terminal.ts";
 
 export interface Profile {
   readonly url: string;
@@ -101,14 +101,14 @@ function shown({ file, current, profiles }: Awaited<ReturnType<ProfileActions["r
   return { file, items };
 }
 
-function profilesTable({ file, items }: ReturnType<typeof shown>, paint: Paint) {
+function profilesTable({ file, items }: ReturnType<typeof shown>, view: View) {
   return tableOf<(typeof items)[number]>(
     `there is no profile in ${file}; make one: fencepost profile add NAME --url URL`,
     {
       "": ({ isCurrent }) => (isCurrent ? "*" : ""),
       name: "name",
-      url: "url",
+      url: id("url"),
       key: ({ hasKey }) => (hasKey ? "yes" : "no"),
     },
-  )({ items }, paint);
+  )({ items }, view);
 }

@@ -1,9 +1,11 @@
 /** Shared by all commands that call a node: the node's URL, the API key, and the text shown for a refusal. */
 import { type Command, InvalidArgumentError, Option } from "commander";
 import { FencepostApiError, type FencepostClient, type Hex } from "../../client/index.ts";
-import { answerWith, type CommandOptions, type Shown } from "./answer.ts";
+import { answerWith, type CommandOptions, during, type Shown } from "./answer.ts";
+import { confirm, YES } from "./confirm.ts";
 import { CommandFailed, EXIT_CODES } from "./failure.ts";
 import type { CliIo } from "./terminal.ts";
+import { causeCode, unreachableLine, whyUnreachable } from "./unreachable.ts";
 
 export interface RemoteOptions extends CommandOptions {
   /** URL of the node to call; overrides the configuration and the current profile. */
@@ -18,6 +20,10 @@ export interface RemoteActions {
   connect(options: RemoteOptions): Promise<FencepostClient>;
   /** Sends a GET to a path of the chosen node outside the API, such as `/readyz`. */
   look(options: RemoteOptions, path: string): Promise<{ readonly status: number; readonly text: string }>;
+  /** URL of the chosen node, and the source of the key that was sent; null: none was sent. */
+  chosen(options: RemoteOptions): Promise<{ readonly url: string; readonly keyFrom: string | null }>;
+  /** True if an HTTP server answers at this URL, with any status and any certificate. */
+  answers(url: string): Promise<boolean>;
 }
 
 export interface RemotePorts {
@@ -42,9 +48,15 @@ export function onNode<O extends RemoteOptions>(
   command.action(async () => {
     const options = command.optsWithGlobals<O>();
     const client = await actions.connect(options);
-    await work(client, options).catch(explainRefusal);
+    await work(client, options).catch((error) => explainRefusal(error, actions, options));
   });
   return addressed(command);
+}
+
+interface Asked<O, T> extends Shown<T> {
+  readonly ask: (client: FencepostClient, options: O, ...args: Hex[]) => Promise<T>;
+  /** The question to confirm on a terminal before the call; null: none. Adds the option `--yes`. */
+  readonly question?: (client: FencepostClient, options: O, ...args: Hex[]) => Promise<string | null>;
 }
 
 /**
@@ -54,25 +66,29 @@ export function onNode<O extends RemoteOptions>(
 export function askNode<O extends object, T>(
   command: Command,
   { actions, io }: RemotePorts,
-  {
-    ask,
-    ...how
-  }: Shown<T> & {
-    readonly ask: (client: FencepostClient, options: O, ...args: Hex[]) => Promise<T>;
-  },
+  { ask, question, ...how }: Asked<O, T>,
 ): Command {
   const asking = async (options: RemoteOptions, ...args: string[]) => {
     const client = await actions.connect(options);
-    const { url: _, apiKey: __, profile: ___, ...own } = command.opts();
-    return ask(client, own as O, ...(args as Hex[])).catch(explainRefusal);
+    const { url: _, apiKey: __, profile: ___, yes, ...own } = command.opts();
+    const calls = async () => {
+      if (question !== undefined && !yes && io.ask !== null)
+        await confirm(io, await question(client, own as O, ...(args as Hex[])));
+      return during(io, "waiting for the node", () => ask(client, own as O, ...(args as Hex[])));
+    };
+    return calls().catch((error) => explainRefusal(error, actions, options));
   };
-  return addressed(answerWith(command, io, { ask: asking, ...how }));
+  if (question !== undefined) command.addOption(YES);
+  return addressed(answerWith(command, io, { ask: asking, doing: null, ...how }));
 }
 
-/** Turns a node's refusal into one line with advice, without a stack trace. */
-export function explainRefusal(error: unknown): never {
+/**
+ * Turns a node's refusal into one line with advice, without a stack trace. If no node answered, it finds out which part
+ * of the address is wrong.
+ */
+export async function explainRefusal(error: unknown, actions: RemoteActions, options: RemoteOptions): Promise<never> {
   if (!(error instanceof FencepostApiError)) throw error;
-  throw new CommandFailed([lineOf(error)], exitCodeOf(error), { cause: error });
+  throw new CommandFailed([await lineOf(error, actions, options)], exitCodeOf(error), { cause: error });
 }
 
 /** Error codes of the client that mean that no node answered. */
@@ -89,21 +105,27 @@ function exitCodeOf(error: FencepostApiError): number {
 }
 
 const ADVICE: Readonly<Partial<Record<FencepostApiError["code"], string>>> = {
-  UNREACHABLE: "start a node, or name another with --url or --profile",
   UNEXPECTED_ANSWER: "is --url a node's? A proxy may have answered instead",
   EPOCH_CHANGED: "the database's history changed; continue with --after resumeAfter and --epoch of the answer",
 };
 
-function lineOf(error: FencepostApiError) {
-  if (error.code === "UNREACHABLE") return `${error.detail}: ${ADVICE.UNREACHABLE}`;
-  if (error.code === "UNAUTHENTICATED") {
-    return "the node requires a key: run this where FENCEPOST_API_KEYS is set as it is for the node, or give --api-key or --profile";
-  }
+async function lineOf(error: FencepostApiError, actions: RemoteActions, options: RemoteOptions) {
+  const { url, keyFrom } = await actions.chosen(options);
+  if (error.code === "UNAUTHENTICATED") return unauthenticatedLine(url, keyFrom);
+  const why = await whyUnreachable(error, url, actions.answers);
+  if (why !== null) return unreachableLine(why, url, causeCode(error));
   const { path, resumeAfter, epoch } = error.problem ?? {};
   const place = path === undefined || error.detail.includes(path) ? "" : ` (${path})`;
   const position = resumeAfter === undefined ? "" : ` (resumeAfter ${resumeAfter}, epoch ${epoch ?? "as before"})`;
   const advice = ADVICE[error.code];
   return `${error.message}${place}${position}${advice === undefined ? "" : `: ${advice}`}`;
+}
+
+/** A node answers 401 both to a missing and to a wrong key: only the sender knows which it was. */
+function unauthenticatedLine(url: string, keyFrom: string | null) {
+  return keyFrom === null
+    ? `${url} requires a key, and none was sent: give --api-key or --profile, or run this where FENCEPOST_API_KEYS is set as it is for the node`
+    : `${url} does not accept the key of ${keyFrom}: it was mistyped or revoked, or belongs to another node`;
 }
 
 export function json(text: string): unknown {
@@ -143,4 +165,4 @@ export function instant(text: string): string {
   return whole;
 }
 
-export const CHAIN_ID = new Option("--chain-id <number>", "where several chains are configured").argParser(count);
+export const CHAIN_ID = new Option("--chain-id <number>", "if several chains are configured").argParser(count);

@@ -2,9 +2,11 @@ import { Command, CommanderError, Option } from "commander";
 import { answerWith, type CommandOptions } from "./answer.ts";
 import { addClusterCommands, addKillSwitch } from "./cluster.ts";
 import { addCompletions, addExport } from "./completions.ts";
+import { YES } from "./confirm.ts";
 import { addCosts, addFigures } from "./costs.ts";
 import { addDiagnostics, type DiagnosticActions } from "./diagnose.ts";
-import { CommandFailed, describeFailure, describeWhole, EXIT_CODES } from "./failure.ts";
+import { examplesOf } from "./examples.ts";
+import { CommandFailed, describeFailure, describeWhole, EXIT_CODES, UsageFailed } from "./failure.ts";
 import { addKeys, type KeyActions } from "./keys.ts";
 import { addNonces } from "./nonces.ts";
 import { addOperating } from "./operate.ts";
@@ -27,6 +29,8 @@ export interface ServeOptions extends CommandOptions {
 }
 
 export interface StartOptions extends ServeOptions {
+  /** Start without a question, also if old rows will be deleted. */
+  readonly yes?: boolean;
   /** Number of nodes to run on this machine behind one port. */
   readonly workers?: number;
 }
@@ -61,15 +65,19 @@ export interface CliActions extends RemoteActions, KeyActions, ProfileActions, D
 /** Runs one command; resolves with the exit code and never rejects. */
 export async function runCli(argv: readonly string[], actions: CliActions, io: CliIo): Promise<number> {
   const program = createProgram(actions, io);
+  let path = program.name();
+  program.hook("preAction", (_, running) => {
+    path = pathOf(running);
+  });
   try {
     await program.parseAsync([...argv], { from: "user" });
     return EXIT_CODES.ok;
   } catch (error) {
-    return report(error, io, program.opts<CommandOptions>().verbose === true);
+    return report(error, io, { path, verbose: program.opts<CommandOptions>().verbose === true });
   }
 }
 
-function createProgram(actions: CliActions, io: CliIo) {
+export function createProgram(actions: CliActions, io: CliIo) {
   const program = new Command("fencepost")
     .description(
       "Sends EVM transactions from many nodes at once, each exactly once, and follows every one to finality.",
@@ -77,12 +85,42 @@ function createProgram(actions: CliActions, io: CliIo) {
     .version(io.version, "--version", "print the version")
     .option("--config <file>", "configuration file, instead of fencepost.config.ts in this directory")
     .option("--json", "print JSON")
+    .option("--wide", "whole ids and times, also if they are wider than the terminal")
     .option("--verbose", "print the stack with an error")
     .configureHelp({ showGlobalOptions: true })
-    .configureOutput({ writeOut: io.stdout, writeErr: io.stderr, outputError: () => undefined })
+    .configureOutput({
+      writeOut: io.stdout,
+      writeErr: io.stderr,
+      outputError: () => undefined,
+      getOutHelpWidth: () => io.screen()?.columns ?? HELP_WIDTH,
+      getErrHelpWidth: () => HELP_WIDTH,
+    })
     .exitOverride();
   addInGroups(program, actions, io);
+  for (const command of everyCommand(program)) complete(command);
   return program;
+}
+
+const HELP_WIDTH = 80;
+
+function everyCommand(command: Command): readonly Command[] {
+  return [command, ...command.commands.flatMap(everyCommand)];
+}
+
+/** Adds a command's examples to its help, and its name to the errors of its arguments. */
+function complete(command: Command) {
+  const path = pathOf(command);
+  const examples = examplesOf(path);
+  if (examples.length > 0)
+    command.addHelpText("after", `\nExamples:\n${examples.map((each) => `  ${each}\n`).join("")}`);
+  command.exitOverride((error) => {
+    throw Object.assign(error, { path });
+  });
+}
+
+/** `fencepost keys api new` */
+function pathOf(command: Command): string {
+  return command.parent === null ? command.name() : `${pathOf(command.parent)} ${command.name()}`;
 }
 
 /** Adds the commands in groups, because a help text with one list of forty commands is unreadable. */
@@ -123,7 +161,7 @@ function addInGroups(program: Command, actions: CliActions, io: CliIo) {
 function addServing(program: Command, actions: CliActions, io: CliIo) {
   const dev = program
     .command("dev")
-    .description("run a node with its own PostgreSQL, chain and test accounts; nothing to install or configure")
+    .description("run a node with its own PostgreSQL, chain and test accounts; nothing to configure")
     .option("--port <number>", "port to listen on")
     .addOption(new Option("--chain <kind>", "which chain").choices(["embedded", "anvil"]).default("embedded"))
     .option("--data-dir <path>", "where its database lives", ".fencepost")
@@ -137,6 +175,7 @@ function addServing(program: Command, actions: CliActions, io: CliIo) {
     .description("run a node on a given database, chain and signer; prints one JSON line when it is ready")
     .option("--port <number>", "port to listen on")
     .option("--workers <number>", "nodes on this machine behind one port", positive)
+    .addOption(YES)
     .action(() => actions.start(start.optsWithGlobals(), (node) => io.stdout(present.readyLine(node))));
 }
 
@@ -144,16 +183,18 @@ function addOneShot(program: Command, actions: CliActions, io: CliIo) {
   const demo = program
     .command("demo")
     .description(
-      "run three nodes, kill one and freeze another in the middle of a thousand transfers, and count what was lost",
+      "show one failover in half a minute: three nodes, of which one is killed and one frozen in the middle of a thousand transfers (chaos repeats faults)",
     );
   answerWith(demo, io, {
     ask: actions.demo,
+    doing: null,
     show: present.demoTable,
     judge: ({ lost, duplicate, gaps }) => {
       if (lost + duplicate + gaps > 0) throw new CommandFailed(["the demonstration failed"]);
     },
   }).option("--transactions <number>", "how many transfers", positive, 1_000);
   answerWith(program.command("migrate").description("bring the database's schema up to this version"), io, {
+    doing: "migrating the database",
     ask: async (options: MigrateOptions) => {
       const { applied } = await actions.migrate(options);
       return { applied, ...(options.afterRestore && { afterRestore: true }) };
@@ -165,13 +206,18 @@ function addOneShot(program: Command, actions: CliActions, io: CliIo) {
   const config = program
     .command("config")
     .description("print the effective configuration and where each value comes from; secrets are masked");
-  answerWith(config, io, { ask: actions.config, show: present.configTable });
+  answerWith(config, io, {
+    ask: actions.config,
+    show: present.configTable,
+    doing: "asking the endpoints for their chain ids",
+  });
 }
 
-function report(error: unknown, io: CliIo, verbose: boolean) {
+function report(error: unknown, io: CliIo, { path, verbose }: { readonly path: string; readonly verbose: boolean }) {
   if (error instanceof CommanderError) return reportUsage(error, io);
   if (error instanceof CommandFailed) {
-    for (const line of error.lines) io.stderr(`fencepost: ${line}\n`);
+    const help = error instanceof UsageFailed ? `; see ${path} --help` : "";
+    for (const line of error.lines) io.stderr(`fencepost: ${line}${help}\n`);
     if (verbose && error.cause !== undefined) io.stderr(`${describeWhole(error.cause)}\n`);
     return error.exitCode;
   }
@@ -183,13 +229,12 @@ function report(error: unknown, io: CliIo, verbose: boolean) {
  * Reports an error of Commander. Commander also throws for `--help` and `--version`, and its messages may have two
  * lines.
  */
-function reportUsage(error: CommanderError, io: CliIo): number {
+function reportUsage(error: CommanderError & { readonly path?: string }, io: CliIo): number {
   if (error.exitCode === 0) return EXIT_CODES.ok;
   // For `commander.help`, Commander has already printed the help.
   if (error.code !== "commander.help") {
-    io.stderr(
-      `fencepost: ${error.message.replace(/^error: |\.$/g, "").replace(/\s*\n\s*/g, " ")}; see fencepost --help\n`,
-    );
+    const line = error.message.replace(/^error: |\.$/g, "").replace(/\s*\n\s*/g, " ");
+    io.stderr(`fencepost: ${line}; see ${error.path ?? "fencepost"} --help\n`);
   }
   return EXIT_CODES.misused;
 }

@@ -8,14 +8,14 @@ import {
   type FencepostClient,
   type Transaction,
 } from "../../client/index.ts";
-import { print } from "./answer.ts";
+import { during, print } from "./answer.ts";
 import { CommandFailed, EXIT_CODES } from "./failure.ts";
 import { addIntent, type IntentOptions, intentsOf } from "./intent.ts";
-import { FEES } from "./operate.ts";
 import { isUnanswered, onNode, type RemoteOptions, type RemotePorts } from "./remote.ts";
+import { inert } from "./shorten.ts";
 import { wholeTransaction } from "./show-transaction.ts";
-import { inert } from "./table.ts";
 import type { CliIo } from "./terminal.ts";
+import { isUnsent } from "./unreachable.ts";
 import { judgeOutcome, untilFinal, WAITING, type WaitingOptions } from "./until-final.ts";
 
 type SendOptions = RemoteOptions & IntentOptions & WaitingOptions;
@@ -23,10 +23,7 @@ type SendOptions = RemoteOptions & IntentOptions & WaitingOptions;
 export function addSend(program: Command, ports: RemotePorts): void {
   const command = program
     .command("send")
-    .description("send a transaction: a transfer, a call by its signature, a deployment, or the content of a file")
-    .argument("[signature]", "of the function, as in 'transfer(address,uint256)'")
-    .argument("[args...]", "its arguments; lists and tuples as JSON")
-    .addHelpText("after", EXAMPLES);
+    .description("send a transaction: a transfer, a call by its signature, a deployment, or the content of a file");
   addIntent(
     onNode<SendOptions>(command, ports, async (client, options) => {
       const { io } = ports;
@@ -36,17 +33,8 @@ export function addSend(program: Command, ports: RemotePorts): void {
       await sendMany(client, intents, io, options);
     }),
   );
-  for (const option of [...FEES, ...WAITING]) command.addOption(option);
+  for (const option of WAITING) command.addOption(option);
 }
-
-const EXAMPLES = `
-Examples:
-  fencepost send --signer 0x… --to 0x… --value 0.1ether --wait
-  fencepost send --signer 0x… --to 0x… 'transfer(address,uint256)' 0x… 100
-  fencepost send --signer 0x… --deploy out/Token.json 'constructor(string)' Gold
-  fencepost send --pool payouts --sticky customer-7 --to 0x… --value 0.1ether
-  fencepost send --file tx.json      (as in POST /tx, or a list of them; - is standard input)
-`;
 
 type Named = CreateTransaction & { readonly requestId: string };
 
@@ -56,7 +44,8 @@ function withRequestId(intent: CreateTransaction, io: CliIo): Named {
 }
 
 async function sendOne(client: FencepostClient, intent: Named, io: CliIo, options: SendOptions) {
-  const created = await client.send(intent).catch((error: unknown) => explainRepeat(error, intent.requestId));
+  const sending = () => client.send(intent).catch((error: unknown) => explainRepeat(error, intent.requestId));
+  const created = await during(io, "waiting for the node", sending);
   if (!options.wait) return print<CreatedTransaction>(created, io, { ...options, show: acceptedLines });
   if (!options.json) io.stderr(acceptedLine(created));
   const transaction = await untilFinal(client, created.txId, io, options);
@@ -66,7 +55,7 @@ async function sendOne(client: FencepostClient, intent: Named, io: CliIo, option
 /** If no node answered, the request may have been accepted: print how to repeat it safely. */
 function explainRepeat(error: unknown, requestId: string): never {
   if (!(error instanceof FencepostApiError)) throw error;
-  const isUnknown = isUnanswered(error) || error.problem?.outcome === "unknown";
+  const isUnknown = (isUnanswered(error) && !isUnsent(error)) || error.problem?.outcome === "unknown";
   if (!isUnknown) throw error;
   const code = isUnanswered(error) ? EXIT_CODES.notReached : EXIT_CODES.failed;
   const how = `it may have been accepted; repeat it with --request-id ${requestId}, and it is sent once`;
@@ -91,9 +80,12 @@ async function sendMany(
   options: SendOptions,
 ) {
   const results: BatchResults["results"] = [];
-  for (let from = 0; from < intents.length; from += MOST_AT_ONCE) {
-    results.push(...(await client.sendBatch(intents.slice(from, from + MOST_AT_ONCE))));
-  }
+  await during(io, `sending ${intents.length} transactions`, async (busy) => {
+    for (let from = 0; from < intents.length; from += MOST_AT_ONCE) {
+      results.push(...(await client.sendBatch(intents.slice(from, from + MOST_AT_ONCE))));
+      busy.update(`${results.length} of ${intents.length} transactions answered`);
+    }
+  });
   if (!options.wait) return print({ results }, io, { ...options, show: resultLines, judge: judgeAll });
   const settled: (Transaction | BatchResults["results"][number])[] = [];
   for (const result of results) {

@@ -7,19 +7,12 @@ export function addCompletion(program: Command, io: Output): void {
   const command = program
     .command("completion")
     .description("print a script that lets a shell complete commands and options")
-    .addArgument(new Argument("<shell>", "which one").choices(Object.keys(SCRIPTS)))
-    .addHelpText("after", HOW);
+    .addArgument(new Argument("<shell>", "which one").choices(Object.keys(SCRIPTS)));
   answerWith(command, io, {
     ask: async (_, shell) => ({ shell, script: SCRIPTS[shell as keyof typeof SCRIPTS](wordsOf(program)) }),
     show: ({ script }) => script,
   });
 }
-
-const HOW = `
-  bash:  fencepost completion bash > ~/.local/share/bash-completion/completions/fencepost
-  zsh:   fencepost completion zsh > "\${fpath[1]}/_fencepost"
-  fish:  fencepost completion fish > ~/.config/fish/completions/fencepost.fish
-`;
 
 /**
  * What a shell can complete after a command such as `keys api`: its subcommands and options, and the choices of each

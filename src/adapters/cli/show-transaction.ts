@@ -1,8 +1,10 @@
 /** Formats a transaction for people: as a line, as a table row, in full, and as prose. */
 import type { Completion, Explanation, Transaction } from "../../client/index.ts";
 import { inEther } from "./amounts.ts";
-import { factsTable, inert, listing, tableOf } from "./table.ts";
-import type { Colour, Paint } from "./terminal.ts";
+import { commandOf } from "./remedies.ts";
+import { dated, inert, middle, short, wrapped } from "./shorten.ts";
+import { factsTable, id, listing, prose, spare, tableOf, time } from "./table.ts";
+import type { Colour, Paint, View } from "./terminal.ts";
 
 export function statusOf({ state, subState }: { readonly state: string; readonly subState: string | null }): string {
   return subState === null ? state : `${state}/${subState}`;
@@ -20,21 +22,25 @@ export function coloured(paint: Paint, status: string): string {
   return colour === null ? status : paint(colour, status);
 }
 
-/** Shortens an address or hash, for example to `0xf39F…2266`. */
-export function short(hex: string | null): string {
-  return hex === null ? "-" : hex.length <= 14 ? hex : `${hex.slice(0, 6)}…${hex.slice(-4)}`;
-}
-
-/** One line about a change of a transaction; `begins` is printed at its start. */
-export function changeLine(change: Transaction | Completion, begins: string, paint: Paint): string {
+/** One line about a change of a transaction. `place`: its position in a feed. */
+export function changeLine(change: Transaction | Completion, at: string, view: View, place = ""): string {
   const { signer, nonce, chainId, txId, requestId } = change;
+  const { paint, width } = view;
   const lane = `${short(signer)} nonce ${nonce ?? "-"} on chain ${chainId}`;
   const named = requestId === null ? "" : ` (${inert(requestId)})`;
-  return `${begins}  ${coloured(paint, statusOf(change))}  ${lane}  ${txId}${named}\n`;
+  const status = statusOf(change);
+  const shown = coloured(paint, status);
+  if (width === null) return `${place}${at}  ${shown}  ${lane}  ${txId}${named}\n`;
+  // A terminal that follows changes shows the time of day: an age would be wrong a second later.
+  const begins = `${place}${at.slice(11, 19)}Z  `;
+  const free = width - begins.length - status.length - lane.length - 4;
+  return `${begins}${shown}  ${lane}  ${middle(txId, Math.max(LEAST_TX_ID, free))}\n`;
 }
 
+const LEAST_TX_ID = 13;
+
 /** Text printed after an action on a transaction: the action and the transaction's new state. */
-export function actionReport(action: string, transaction: Transaction, paint: Paint): string {
+export function actionReport(action: string, transaction: Transaction, { paint }: View): string {
   const { txId, nonce, attempts } = transaction;
   const lines = attempts.map(({ ordinal, kind, txHash }) => `  attempt ${ordinal}  ${kind.padEnd(11)}  ${txHash}\n`);
   const status = coloured(paint, statusOf(transaction));
@@ -44,28 +50,28 @@ export function actionReport(action: string, transaction: Transaction, paint: Pa
 export const transactionsTable = tableOf<Transaction>(
   "there is no such transaction",
   {
-    transaction: "txId",
-    chain: "chainId",
-    signer: ({ signer }) => short(signer),
+    transaction: id("txId"),
+    chain: spare("chainId", 1),
+    signer: id("signer"),
     nonce: "nonce",
     state: statusOf,
-    hash: ({ txHash }) => short(txHash),
-    created: "createdAt",
-    "request id": "requestId",
+    hash: id("txHash", 2),
+    created: time("createdAt"),
+    "request id": id("requestId"),
   },
   colourOf,
 );
 
-export function wholeTransaction(transaction: Transaction, paint: Paint): string {
+export function wholeTransaction(transaction: Transaction, view: View): string {
   const { attempts, history, confirmations, onChain } = transaction;
   const parts = [
-    factsTable(factsOf(transaction), paint, colourOf),
-    attempts.length === 0 ? "" : `\n${attemptsTable(attempts, paint)}`,
-    history === undefined ? "" : `\n${listing(history, paint, HISTORY, colourOf)}`,
+    factsTable(factsOf(transaction, view), view, colourOf),
+    attempts.length === 0 ? "" : `\n${attemptsTable(attempts, view)}`,
+    history === undefined ? "" : `\n${listing(history, view, HISTORY, colourOf)}`,
     confirmations === undefined
       ? ""
       : `\n${confirmations.map(({ number, hash }) => `block ${number}  ${hash}\n`).join("")}`,
-    onChain === undefined ? "" : `\n${shownOnChain(onChain, paint)}`,
+    onChain === undefined ? "" : `\n${shownOnChain(onChain, view)}`,
   ];
   return parts.join("");
 }
@@ -81,18 +87,20 @@ const UNSHOWN: Readonly<Record<string, string>> = {
  * Formats the logs and the revert reason of a mined transaction as an endpoint reports them. Contracts choose these
  * texts.
  */
-function shownOnChain({ kind, logs, more, revert }: NonNullable<Transaction["onChain"]>, paint: Paint) {
+function shownOnChain({ kind, logs, more, revert }: NonNullable<Transaction["onChain"]>, view: View) {
   if (kind !== "shown") return `on chain: ${UNSHOWN[kind] ?? kind}\n`;
   const reasons = [revert?.name, revert?.message, revert?.data].filter((each) => typeof each === "string");
   const why = revert === null ? "" : `reverted: ${reasons.join(" ")}\n`;
-  return `${inert(why)}${logsTable({ items: logs }, paint)}${more === 0 ? "" : `and ${more} more\n`}`;
+  return `${inert(why)}${logsTable({ items: logs }, view)}${more === 0 ? "" : `and ${more} more\n`}`;
 }
 
 const logsTable = tableOf<NonNullable<Transaction["onChain"]>["logs"][number]>("no logs", {
-  contract: "address",
-  event: ({ event, topics }) => event?.name ?? topics[0] ?? "anonymous",
-  what: ({ event, data, dataLength }) =>
-    event?.args.map(({ name, value }) => `${name} ${value}`).join(", ") ?? `${dataLength} bytes ${short(data)}`,
+  contract: id("address"),
+  event: id(({ event, topics }) => event?.name ?? topics[0] ?? "anonymous"),
+  what: prose(
+    ({ event, data, dataLength }) =>
+      event?.args.map(({ name, value }) => `${name} ${value}`).join(", ") ?? `${dataLength} bytes ${short(data)}`,
+  ),
 });
 
 function minedIn(receipt: Transaction["receipt"]) {
@@ -101,7 +109,8 @@ function minedIn(receipt: Transaction["receipt"]) {
   return `block ${blockNumber}, ${status}, ${gasUsed} gas${verified === false ? " (reported by one endpoint until it is final)" : ""}`;
 }
 
-function factsOf(transaction: Transaction) {
+function factsOf(transaction: Transaction, view: View) {
+  const at = (moment: string | null) => moment && dated(moment, view);
   const { nonce, payload, receipt, submitAttempts, lastSubmittedAt, decoded } = transaction;
   const times = submitAttempts === 1 ? "once" : `${submitAttempts} times`;
   return {
@@ -120,32 +129,32 @@ function factsOf(transaction: Transaction) {
     mined: minedIn(receipt),
     "new contract": receipt?.contractAddress,
     "last error": transaction.lastError,
-    sent: submitAttempts === 0 || lastSubmittedAt === null ? null : `${times}, last ${lastSubmittedAt}`,
-    "sent again": transaction.nextResubmitAt,
-    created: transaction.createdAt,
-    changed: transaction.updatedAt,
-    confirmed: transaction.confirmedAt,
+    sent: submitAttempts === 0 || lastSubmittedAt === null ? null : `${times}, last ${at(lastSubmittedAt)}`,
+    "sent again": at(transaction.nextResubmitAt),
+    created: at(transaction.createdAt),
+    changed: at(transaction.updatedAt),
+    confirmed: at(transaction.confirmedAt),
   };
 }
 
-function attemptsTable(attempts: Transaction["attempts"], paint: Paint) {
-  return listing(attempts, paint, {
+function attemptsTable(attempts: Transaction["attempts"], view: View) {
+  return listing(attempts, view, {
     attempt: "ordinal",
     kind: "kind",
-    hash: ({ txHash }) => txHash ?? "(not known)",
-    gas: "gas",
+    hash: id(({ txHash }) => txHash ?? "(not known)"),
+    gas: spare("gas", 1),
     "price, wei": ({ gasPrice, maxFeePerGas, maxPriorityFeePerGas }) =>
       gasPrice ?? `${maxFeePerGas ?? "-"}, tip ${maxPriorityFeePerGas ?? "-"}`,
-    "first sent": ({ firstSentAt }) => firstSentAt ?? "not sent",
+    "first sent": time(({ firstSentAt }) => firstSentAt ?? "not sent"),
   });
 }
 
 const HISTORY = {
-  when: "firstAt",
+  when: time<HistoryEntry>("firstAt"),
   event: ({ count, event }: HistoryEntry) => (count === 1 ? event : `${event} ×${count}`),
   state: statusOf,
-  node: "nodeId",
-  "who and why": ({ actor, reason }: HistoryEntry) => [actor, reason].filter((word) => word !== null).join(": "),
+  node: id<HistoryEntry>("nodeId", 1),
+  "who and why": prose(({ actor, reason }: HistoryEntry) => [actor, reason].filter((word) => word !== null).join(": ")),
 } as const;
 type HistoryEntry = NonNullable<Transaction["history"]>[number];
 
@@ -153,37 +162,40 @@ type HistoryEntry = NonNullable<Transaction["history"]>[number];
  * Formats the response of `explain` as prose: the state, its causes, and what would help. Causes that the summary
  * mentions are not repeated.
  */
-export function explanationInWords(explanation: Explanation, paint: Paint): string {
+export function explanationInWords(explanation: Explanation, view: View): string {
   const { summary, causes, blockedBy, help, actions } = explanation;
-  const mentioned = causes.filter(({ text }) => summary.includes(text)).map(({ code }) => paint("grey", code));
+  const mentioned = causes.filter(({ text }) => summary.includes(text)).map(({ code }) => code);
   const others = causes.filter(({ text }) => !summary.includes(text));
   const why = others.map(({ code, text, since }) => {
-    const when = since === undefined ? "" : ` (since ${since})`;
-    return `  • ${inert(text)}${when} ${paint("grey", code)}\n`;
+    const when = since === undefined ? "" : ` (since ${dated(since, view)})`;
+    return withCodes("  • ", `${inert(text)}${when}`, [code], view);
   });
   const before = blockedBy === undefined ? "" : `\nIt waits for nonce ${blockedBy.nonce}${idOf(blockedBy)}.\n`;
   const advice = help.flatMap(({ code, text }) => [
-    `  → ${inert(text)} ${paint("grey", code)}\n`,
-    ...actions.filter((action) => action.code === code).map((action) => `      ${inert(commandOf(action))}\n`),
+    withCodes("  → ", inert(text), [code], view),
+    ...actions.filter((action) => action.code === code).map((action) => `      ${commandOf(action, view)}\n`),
   ]);
   return [
-    `${[paint("bold", inert(summary)), ...mentioned].join(" ")}\n`,
+    withCodes("", inert(summary), mentioned, view, "bold"),
     why.length === 0 ? "" : `\n${mentioned.length === 0 ? "Why" : "Also"}:\n${why.join("")}`,
     before,
     advice.length === 0 ? "" : `\nWhat helps:\n${advice.join("")}`,
   ].join("");
 }
 
-/** Formats a suggested action as a command to paste; the operator may edit its reason. */
-function commandOf({ action, path, body }: Explanation["actions"][number]) {
-  const { reason, ...rest } = body;
-  const [, name] = /\/(?:tx|signers)\/([^/]+)\//.exec(path) ?? [];
-  const command = COMMANDS[action] ?? action;
-  const flags = Object.entries(rest).map(([key, value]) => `--${key === "chainId" ? "chain-id" : key} ${value}`);
-  return ["fencepost", command, ...(name === undefined ? [] : [name]), ...flags, `--reason "${reason}"`].join(" ");
+/** Prose behind a mark, with the codes of its causes after it in grey. */
+function withCodes(mark: string, text: string, codes: readonly string[], view: View, colour?: Colour) {
+  const lines = indented(mark, [text, ...codes].join(" "), view);
+  const end = lines.length - codes.join(" ").length;
+  const said = lines.slice(0, end);
+  return `${colour === undefined ? said : view.paint(colour, said)}${view.paint("grey", lines.slice(end))}\n`;
 }
 
-const COMMANDS: Readonly<Record<string, string>> = { resume: "unhold", resumeLane: "resume", endKill: "unkill" };
+/** Prose behind a mark; later lines are indented by the width of the mark. */
+export function indented(mark: string, text: string, { width }: View): string {
+  if (width === null) return `${mark}${text}`;
+  return `${mark}${wrapped(text, width - mark.length).join(`\n${" ".repeat(mark.length)}`)}`;
+}
 
 function idOf({ txId }: { readonly txId?: string }) {
   return txId === undefined ? "" : `: fencepost explain ${txId}`;

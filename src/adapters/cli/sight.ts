@@ -19,9 +19,12 @@ import type {
 } from "../../client/index.ts";
 import { given } from "./answer.ts";
 import { IDEMPOTENCY_KEY, REASON } from "./operate.ts";
+import { commandOf } from "./remedies.ts";
 import { askNode, CHAIN_ID, count, type RemotePorts } from "./remote.ts";
-import { factsTable, listing, tableOf } from "./table.ts";
-import type { Colour, Paint } from "./terminal.ts";
+import { agoOf, dated, inert, short, timeInWords } from "./shorten.ts";
+import { indented } from "./show-transaction.ts";
+import { factsTable, id, listing, prose, spare, tableOf, time } from "./table.ts";
+import type { Colour, View } from "./terminal.ts";
 
 const LIMIT = new Option("--limit <number>", "at most this many").argParser(count);
 
@@ -31,7 +34,7 @@ export function addSight(program: Command, ports: RemotePorts): void {
     .description("what needs a person, worst first, and the commands that help");
   askNode(attention, ports, {
     ask: (client, query: AttentionQuery) => client.attention(query),
-    show: attentionTable,
+    show: attentionBlocks,
   })
     .addOption(LIMIT)
     .addOption(CHAIN_ID);
@@ -84,7 +87,7 @@ export function addNotices(program: Command, ports: RemotePorts): void {
   askNode(acknowledge, ports, {
     ask: (client, { idempotencyKey, ...request }: AcknowledgeOrder & OrderOptions, noticeId) =>
       client.acknowledge(noticeId, request, given({ idempotencyKey })),
-    show: (notice, paint) => noticesTable({ items: [notice] }, paint),
+    show: (notice, view) => noticesTable({ items: [notice] }, view),
   })
     .argument("<notice>", "its id, as notices lists it")
     .addOption(REASON)
@@ -93,19 +96,29 @@ export function addNotices(program: Command, ports: RemotePorts): void {
 }
 
 const SEVERITY_COLOURS: Readonly<Record<string, Colour>> = { CRITICAL: "red", ERROR: "red", WARNING: "yellow" };
-const TROUBLE = { severity: "severity", code: "code", where, since: "since", what: "sentence" } as const;
 
-function attentionTable({ items, more, past }: Attention, paint: Paint) {
-  const over = listing(past, paint, { over: "since", code: "code", where, what: "sentence" });
+/** Each trouble as a block: its head, what is wrong, and the commands that help, each after its label. */
+function attentionBlocks({ items, more, past, asOf }: Attention, view: View) {
+  const over = listing(past, view, { over: time("since"), code: "code", where: id(where), what: prose("sentence") });
   const ended = past.length === 0 ? "" : `\n${over}`;
   if (items.length === 0) return `nothing needs attention\n${ended}`;
-  const open = listing(items, paint, TROUBLE, (cell, column) =>
-    column === 0 ? (SEVERITY_COLOURS[cell] ?? null) : null,
-  );
-  const helps = items.flatMap(({ actions }) => actions);
-  const help = listing(helps, paint, { "what helps": "label", request: ({ method, path }) => `${method} ${path}` });
-  const rest = more === 0 ? "" : `and ${more} more: fencepost attention --limit 500\n`;
-  return `${open}${rest}${helps.length === 0 ? "" : `\n${help}`}${ended}`;
+  const open = items.map((item) => troubleBlock(item, new Date(asOf), view)).join("\n");
+  const rest = more === 0 ? "" : `\nand ${more} more: fencepost attention --limit 500${view.reach}\n`;
+  return `${open}${rest}${ended}`;
+}
+
+function troubleBlock(item: AttentionItem, asOf: Date, view: View) {
+  const { severity, code, since, sentence, actions } = item;
+  const begun = since === null ? "" : `  ${view.width === null ? `since ${since}` : timeInWords(since, view.now)}`;
+  // Only the nodes know some facts; a node's report is older than the answer.
+  const known = item.asOf === undefined ? "" : `  (known ${timeInWords(item.asOf, asOf)})`;
+  const place = view.width === null ? where(item) : inert(where(item)).replace(/0x[0-9a-fA-F]{40}/, short);
+  const head = `${view.paint(SEVERITY_COLOURS[severity] ?? "bold", severity)}  ${code}  ${place}${begun}${known}`;
+  const helps = actions.map((action) => {
+    const command = commandOf(action, view, `attention: ${code}`);
+    return `  ${view.paint("grey", `# ${inert(action.label)}`)}\n  ${command}\n`;
+  });
+  return `${head}\n${indented("  ", inert(sentence), view)}\n${helps.join("")}`;
 }
 
 function where({ txId, signer, chainId, nodeId, endpoint }: AttentionItem) {
@@ -114,34 +127,36 @@ function where({ txId, signer, chainId, nodeId, endpoint }: AttentionItem) {
   return txId ?? lane ?? endpoint ?? chain ?? (nodeId === null ? "everything" : `node ${nodeId}`);
 }
 
-function overviewTable(view: Overview, paint: Paint) {
-  const { lanes, states, timeToFinalitySeconds: finality, oldestPending: oldest, chains } = view;
+function overviewTable(overview: Overview, view: View) {
+  const { lanes, states, timeToFinalitySeconds: finality, oldestPending: oldest, chains } = overview;
   const rate = (value: number | null) => (value === null ? null : `${value.toFixed(1)} a minute`);
   const figures = {
+    "as of": dated(overview.asOf, view),
     lanes,
     ...states,
-    created: rate(view.createdPerMinute),
-    completed: rate(view.completedPerMinute),
+    created: rate(overview.createdPerMinute),
+    completed: rate(overview.completedPerMinute),
     "to finality": finality && `${finality.p50.toFixed(1)} s, 95 of 100 in ${finality.p95.toFixed(1)} s`,
     "oldest pending": oldest && `${oldest.ageSeconds} s, nonce ${oldest.nonce ?? "-"}, ${oldest.txId}`,
   };
   const endpoints = chains.flatMap((chain) => chain.endpoints.map((endpoint) => ({ ...chain, ...endpoint })));
-  const table = listing(endpoints, paint, {
+  const table = listing(endpoints, view, {
     chain: "chainId",
     head: "head",
-    since: ({ headSince, stalled }) => headSince && `${headSince}${stalled ? ", stalled" : ""}`,
-    "base fee (wei)": "baseFee",
-    endpoint: "url",
+    since: time("headSince"),
+    moving: ({ stalled }) => (stalled ? "stalled" : "yes"),
+    "base fee (wei)": spare("baseFee", 1),
+    endpoint: id("url"),
     status: "status",
     behind: "behind",
   });
-  return `${factsTable(figures, paint)}\n${table}`;
+  return `${factsTable(figures, view)}\n${table}`;
 }
 
 const foundTable = tableOf<SearchResults["items"][number]>("nothing was found", {
   kind: "kind",
-  id: ({ txId, reservationId, signer, nodeId }) => txId ?? reservationId ?? signer ?? nodeId ?? "",
-  what: "label",
+  id: id(({ txId, reservationId, signer, nodeId }) => txId ?? reservationId ?? signer ?? nodeId ?? ""),
+  what: prose("label"),
 });
 
 const KIND_COLOURS: Readonly<Record<string, Colour>> = { stuck: "red", hole: "red", failed: "red", held: "yellow" };
@@ -150,55 +165,61 @@ const spansTable = tableOf<NonceRuler["spans"][number]>(
   {
     nonces: ({ from, to }) => (from === to ? from : `${from}-${to}`),
     what: "kind",
-    id: ({ txId, reservationId }) => txId ?? reservationId ?? "",
-    "": ({ detail }) => detail ?? "",
+    id: id(({ txId, reservationId }) => txId ?? reservationId ?? ""),
+    "": prose(({ detail }) => detail ?? ""),
   },
   (cell) => KIND_COLOURS[cell] ?? null,
 );
 
-function rulerTable({ spans, cursor, mined, final }: NonceRuler, paint: Paint) {
-  const ends = `next ${cursor ?? "-"}, ${mined ?? "-"} mined on the chain, final below ${final}\n`;
-  return `${spansTable({ items: spans }, paint)}${ends}`;
+function rulerTable({ spans, cursor, mined, minedAsOf, final }: NonceRuler, view: View) {
+  const counted = mined === null ? "- mined on the chain" : `${mined} mined on the chain${agoOf(minedAsOf, view)}`;
+  return `${spansTable({ items: spans }, view)}next ${cursor ?? "-"}, ${counted}, final below ${final}\n`;
 }
 
 const takeoversTable = tableOf<ClusterHistory["takeovers"][number]>("no lane has changed its owner", {
-  at: "at",
-  chain: "chainId",
-  signer: "signer",
-  from: "from",
-  to: "to",
+  at: time("at"),
+  chain: spare("chainId", 1),
+  signer: id("signer"),
+  from: id("from"),
+  to: id("to"),
   token: "fencingToken",
-  why: ({ why }) => why ?? "",
+  why: prose(({ why }) => why ?? ""),
 });
 
-function historyTables({ takeovers, nodes, database }: ClusterHistory, paint: Paint) {
-  const lived = { node: "nodeId", state: "state", version: "version" } as const;
+function historyTables({ takeovers, nodes, database }: ClusterHistory, view: View) {
   return [
-    takeoversTable({ items: takeovers }, paint),
-    listing(nodes, paint, { ...lived, started: "startedAt", "last heartbeat": "heartbeatAt" }),
-    listing(database, paint, {
+    takeoversTable({ items: takeovers }, view),
+    listing(nodes, view, {
+      node: id("nodeId"),
+      state: "state",
+      version: "version",
+      started: time("startedAt"),
+      "last heartbeat": time("heartbeatAt"),
+    }),
+    listing(database, view, {
       epoch: "epoch",
       database: "systemIdentifier",
       timeline: "timeline",
       commits: ({ mayHaveLost }) => (mayHaveLost ? "may lack commits" : "whole"),
-      "last seen": "seenAt",
+      "last seen": time("seenAt"),
     }),
   ].join("\n");
 }
 
-const noticesTable = tableOf<Notice>(
-  "there are no notices",
-  {
-    notice: "noticeId",
-    kind: "kind",
-    about: ({ nodeId, signer, chainId }) => (nodeId === null ? `${signer} on ${chainId}` : `node ${nodeId}`),
-    "last seen": "lastSeenAt",
-    times: "times",
-    evidence: evidenceOf,
-    acknowledged: stateOf,
-  },
-  (cell) => (cell === "not yet" ? "red" : null),
-);
+const noticesTable = (notices: { readonly items: readonly Notice[] }, view: View) =>
+  tableOf<Notice>(
+    "there are no notices",
+    {
+      notice: id("noticeId"),
+      kind: "kind",
+      about: id(({ nodeId, signer, chainId }) => (nodeId === null ? `${signer} on ${chainId}` : `node ${nodeId}`)),
+      "last seen": time("lastSeenAt"),
+      times: spare("times", 2),
+      evidence: prose(evidenceOf, 1),
+      acknowledged: prose((notice) => stateOf(notice, view)),
+    },
+    (cell) => (cell === "not yet" ? "red" : null),
+  )(notices, view);
 
 function evidenceOf({ evidence: [newest] }: Notice) {
   if (newest?.nonce === undefined) return newest?.why ?? "-";
@@ -207,7 +228,8 @@ function evidenceOf({ evidence: [newest] }: Notice) {
   return `${nonces}${txHash ? `, ${txHash}` : ""}`;
 }
 
-function stateOf({ acknowledged, overAt }: Notice) {
-  if (acknowledged !== null) return `${acknowledged.by}, ${acknowledged.at}: ${acknowledged.why}`;
-  return overAt === null ? "not yet" : `back since ${overAt}`;
+function stateOf({ acknowledged, overAt }: Notice, { width, now }: View) {
+  const at = (moment: string) => (width === null ? moment : timeInWords(moment, now));
+  if (acknowledged !== null) return `${acknowledged.by}, ${at(acknowledged.at)}: ${acknowledged.why}`;
+  return overAt === null ? "not yet" : `back: ${at(overAt)}`;
 }

@@ -1,12 +1,21 @@
 /** The command `signers`, and commands for an operator's actions on a lane. */
 import type { Command } from "commander";
-import type { Address, OrderOptions, RealignOrder, SignerLane, SignersPage, SignersQuery } from "../../client/index.ts";
+import type {
+  Address,
+  FencepostClient,
+  OrderOptions,
+  RealignOrder,
+  SignerLane,
+  SignersPage,
+  SignersQuery,
+} from "../../client/index.ts";
 import { roughly } from "./amounts.ts";
 import { given } from "./answer.ts";
 import { IDEMPOTENCY_KEY, REASON } from "./operate.ts";
 import { askNode, CHAIN_ID, count, type RemotePorts } from "./remote.ts";
-import { factsTable, tableOf } from "./table.ts";
-import type { Paint } from "./terminal.ts";
+import { agoOf, dated } from "./shorten.ts";
+import { factsTable, id, prose, spare, tableOf, time } from "./table.ts";
+import type { View } from "./terminal.ts";
 
 interface Paging extends Omit<SignersQuery, "needs"> {
   readonly fresh?: true;
@@ -24,7 +33,7 @@ export function addSigners(program: Command, ports: RemotePorts): void {
       if (Object.keys(asked).length > 0) return client.signersPage(asked);
       return { items: [...(await client.signers())], next: null };
     },
-    show: (page, paint) => (signers.args.length > 0 ? wholeLanes(page, paint) : lanesPage(page, paint)),
+    show: (page, view) => (signers.args.length > 0 ? wholeLanes(page, view) : lanesPage(page, view)),
   })
     .argument("[signer]", "its address")
     .option("--fresh", "of one signer: ask the chain now for its counts and the balance")
@@ -43,6 +52,7 @@ export function addSigners(program: Command, ports: RemotePorts): void {
         ),
       }),
       show: wholeLanes,
+      ...(command.name() === "suspend" && { question: suspendQuestion }),
     })
       .argument("<signer>", "its address")
       .addOption(REASON)
@@ -57,26 +67,38 @@ export function addSigners(program: Command, ports: RemotePorts): void {
   );
 }
 
+/** Asks before a signer is suspended on several chains at once: without `--chain-id` all its lanes stop. */
+async function suspendQuestion(client: FencepostClient, { chainId }: RealignOrder, signer: string) {
+  if (chainId !== undefined) return null;
+  const lanes = await client.signer(signer).catch(() => null);
+  if (lanes?.length === 1) return null;
+  const chains = lanes === null ? "" : ` (${lanes.map((lane) => lane.chainId).join(", ")})`;
+  return `Suspend ${signer} on all its chains${chains}? One chain alone: --chain-id.`;
+}
+
 const lanesTable = tableOf<SignerLane>(
   "there is no signer",
   {
-    signer: ({ name, signer }) => (name === null ? signer : `${name} ${signer}`),
-    chain: "chainId",
+    signer: id("signer"),
+    name: ({ name }) => name ?? "",
+    chain: spare("chainId", 1),
     next: "cursor",
     pending: "pending",
     stuck: "stuck",
-    confirmed: "confirmed",
-    failed: "failed",
-    holes: ({ holes }) => holes.length,
+    confirmed: spare("confirmed", 4),
+    failed: spare("failed", 5),
+    holes: spare(({ holes }) => holes.length, 2),
     ether: ({ balance }) => balance && roughly(balance),
-    node: ({ owner }) => owner?.nodeId,
-    state: troubleOf,
+    "as of": time("balanceAsOf"),
+    node: id(({ owner }) => owner?.nodeId, 3),
+    state: prose(troubleOf),
   },
   (cell) => (/^(suspended|away|no lease)/.test(cell) ? "red" : null),
 );
 
-function lanesPage(page: SignersPage, paint: Paint) {
-  return `${lanesTable(page, paint)}${page.next === null ? "" : `more: fencepost signers --after ${page.next}\n`}`;
+function lanesPage(page: SignersPage, view: View) {
+  const more = page.next === null ? "" : `more: fencepost signers --after ${page.next}${view.reach}\n`;
+  return `${lanesTable(page, view)}${more}`;
 }
 
 function troubleOf({ suspended, suspendedBy, signerAway }: SignerLane) {
@@ -84,11 +106,11 @@ function troubleOf({ suspended, suspendedBy, signerAway }: SignerLane) {
   return signerAway === null ? "ok" : `away: ${signerAway.reason}`;
 }
 
-function wholeLanes({ items }: { readonly items: readonly SignerLane[] }, paint: Paint) {
-  return items.map((lane) => factsTable(factsOf(lane), paint)).join("\n");
+function wholeLanes({ items }: { readonly items: readonly SignerLane[] }, view: View) {
+  return items.map((lane) => factsTable(factsOf(lane, view), view)).join("\n");
 }
 
-function factsOf(lane: SignerLane) {
+function factsOf(lane: SignerLane, view: View) {
   const { headOfLine: head, chainCounts: counts, oldestPendingAgeSeconds: age, lease, owner, balance } = lane;
   return {
     signer: lane.signer,
@@ -96,15 +118,18 @@ function factsOf(lane: SignerLane) {
     chain: lane.chainId,
     state: troubleOf(lane),
     "next nonce": lane.cursor ?? "(unused)",
-    "chain counts": counts && `${counts.latest} mined, ${counts.pending ?? "-"} with pending`,
-    balance: balance && `${roughly(balance)} ether`,
+    "chain counts":
+      counts && `${counts.latest} mined, ${counts.pending ?? "-"} with pending${agoOf(counts.asOf, view)}`,
+    balance: balance && `${roughly(balance)} ether${agoOf(lane.balanceAsOf, view)}`,
     transactions: `${lane.pending} pending, ${lane.stuck} stuck, ${lane.confirmed} confirmed, ${lane.failed} failed`,
     reserved: lane.reserved === 0 ? null : `${lane.reserved} nonces`,
     "oldest pending": age === null ? null : `${Math.round(age)} s`,
     "head of line": head && `nonce ${head.nonce}, ${head.state}${head.held ? ", held back" : ""}, ${head.txId}`,
     node: owner === null ? "(no node owns it)" : `${owner.nodeId} ${owner.url}`.trimEnd(),
-    lease: lease && `token ${lease.fencingToken}, until ${lease.expiresAt}`,
+    lease: lease && `token ${lease.fencingToken}, until ${dated(lease.expiresAt, view)}`,
     hole: lane.holes.map(({ nonce, detail }) => `nonce ${nonce}: ${detail}`),
-    decided: lane.decisions?.map(({ at, action, actor, reason }) => `${at} ${action}, ${actor}: ${reason}`),
+    decided: lane.decisions?.map(
+      ({ at, action, actor, reason }) => `${dated(at, view)} ${action}, ${actor}: ${reason}`,
+    ),
   };
 }

@@ -1,9 +1,13 @@
-import { type Colour, type Paint, plainly } from "./terminal.ts";
+/** Tables and lists of facts for people, fitted to the width of the terminal. */
+import { cut, inert, middle, timeInWords, wrapped } from "./shorten.ts";
+import { type Colour, type Paint, plainly, type View } from "./terminal.ts";
 
 export type Row = readonly string[];
 
 /** Returns the colour of a table cell, or null. */
 export type CellColour = (cell: string, column: number) => Colour | null;
+
+const GAP = "  ";
 
 /**
  * Formats a table whose columns are two blanks apart. Colours are added after the padding, because they have no width.
@@ -19,47 +23,169 @@ export function table(rows: readonly Row[], paint: Paint = plainly, colourOf: Ce
       const colour = colourOf(cell, column);
       return colour === null ? padded : paint(colour, padded);
     });
-    return `${cells.join("  ")}\n`;
+    return `${cells.join(GAP)}\n`;
   };
   return shown.map(line).join("");
 }
 
-type Cell = string | number | null | undefined;
+type Value = string | number | null | undefined;
+type Of<T> = keyof T | ((item: T) => Value);
 
-/** Columns of a table, keyed by heading. Each is a member of the item, or a function that returns the cell. */
-type Columns<T> = Readonly<Record<string, keyof T | ((item: T) => Cell)>>;
+/** A column and how its cells get shorter: ids lose their middle, times become ages, prose loses its end. */
+export interface Column<T> {
+  readonly of: Of<T>;
+  readonly as: "text" | "id" | "time" | "prose";
+  /** Columns with the highest number are left out first if a row does not fit; 0: never left out. */
+  readonly spare: number;
+}
+
+/** Columns of a table, keyed by heading. A bare member or function is text that is never shortened. */
+export type Columns<T> = Readonly<Record<string, Of<T> | Column<T>>>;
+
+export function id<T>(of: Of<T>, spare = 0): Column<T> {
+  return { of, as: "id", spare };
+}
+
+export function time<T>(of: Of<T>, spare = 0): Column<T> {
+  return { of, as: "time", spare };
+}
+
+/** Text for people. The last column of a table wraps; any other one is cut. */
+export function prose<T>(of: Of<T>, spare = 0): Column<T> {
+  return { of, as: "prose", spare };
+}
+
+export function spare<T>(of: Of<T>, rank: number): Column<T> {
+  return { of, as: "text", spare: rank };
+}
+
+interface Filled {
+  readonly as: Column<unknown>["as"];
+  readonly spare: number;
+  readonly cells: Row;
+  readonly natural: number;
+  /** Width below which the column's cells cannot be told apart or read. */
+  readonly least: number;
+}
+
+const LEAST_HEX = 11;
+const LEAST_ID = 13;
+const LEAST_PROSE = 20;
+
+function filled<T>(items: readonly T[], { of, as, spare }: Column<T>, heading: string | null, now: Date | null) {
+  const text = (item: T) => {
+    const value = (typeof of === "function" ? of(item) : item[of]) ?? "-";
+    return inert(as === "time" && now !== null ? timeInWords(String(value), now) : String(value));
+  };
+  const values = items.map(text);
+  const longest = Math.max(0, ...values.map((value) => value.length));
+  const head = heading === null ? [] : [heading];
+  const natural = Math.max(longest, heading?.length ?? 0);
+  const isHex = values.every((value) => value.startsWith("0x") || value === "-");
+  const least = as === "id" ? (isHex ? LEAST_HEX : LEAST_ID) : as === "prose" ? LEAST_PROSE : natural;
+  const column = { as, spare, cells: [...head, ...values], natural };
+  return { ...column, least: Math.min(natural, Math.max(least, heading?.length ?? 0)) };
+}
+
+function widthOf(columns: readonly Filled[]) {
+  return columns.reduce((sum, { least }) => sum + least, 0) + GAP.length * Math.max(0, columns.length - 1);
+}
+
+/** Leaves out spare columns until the others fit, then widens these: prose first, then ids from left to right. */
+function fitted(columns: readonly Filled[], width: number): readonly Row[] {
+  let kept = columns;
+  for (let rank = Math.max(...columns.map(({ spare }) => spare)); rank > 0; rank--) {
+    if (widthOf(kept) > width) kept = kept.filter((column) => column.spare !== rank);
+  }
+  const sizes = sizesOf(kept, width);
+  const last = kept.findLast((column) => sizes.get(column) !== 0);
+  const shown = kept.flatMap((column) => {
+    const { as, cells } = column;
+    const size = sizes.get(column) ?? 0;
+    if (size === 0) return [];
+    if (as === "id") return [cells.map((cell) => [middle(cell, size)])];
+    if (as === "prose" && column === last) return [cells.map((cell) => wrapped(cell, size, middle))];
+    return [cells.map((cell) => [cut(cell, size)])];
+  });
+  return inRows(shown);
+}
+
+function sizesOf(columns: readonly Filled[], width: number): ReadonlyMap<Filled, number> {
+  const sizes = new Map(columns.map((column) => [column, column.least]));
+  let free = width - widthOf(columns);
+  for (const column of [...columns.filter(({ as }) => as === "prose"), ...columns]) {
+    const size = sizes.get(column) ?? 0;
+    const grown = Math.min(column.natural - size, Math.max(0, free));
+    free -= grown;
+    sizes.set(column, size + grown);
+  }
+  // A terminal that is too narrow even for the least: the columns at the right lose what is missing.
+  for (const column of columns.toReversed()) {
+    const size = Math.max(0, column.least + Math.min(0, free));
+    if (free >= 0) break;
+    free += column.least - size + (size === 0 ? GAP.length : 0);
+    sizes.set(column, size);
+  }
+  return sizes;
+}
+
+/** Transposes columns of cells, each of one or more lines, to rows of one line. */
+function inRows(columns: readonly (readonly (readonly string[])[])[]): readonly Row[] {
+  const count = columns[0]?.length ?? 0;
+  return Array.from({ length: count }, (_, at) => {
+    const cells = columns.map((column) => column[at] ?? []);
+    const height = Math.max(...cells.map((lines) => lines.length));
+    return Array.from({ length: height }, (__, line) => cells.map((lines) => lines[line] ?? ""));
+  }).flat();
+}
+
+function rowsOf<T>(items: readonly T[], { width, now }: View, columns: Columns<T>, hasHeadings: boolean) {
+  const all = Object.entries(columns).map(([heading, column]) => {
+    const whole: Column<T> = typeof column === "object" ? column : { of: column, as: "text", spare: 0 };
+    return filled(items, whole, hasHeadings ? heading : null, width === null ? null : now);
+  });
+  return width === null ? inRows(all.map(({ cells }) => cells.map((cell) => [cell]))) : fitted(all, width);
+}
+
+/** Formats a table without headings. */
+export function rows<T>(items: readonly T[], view: View, columns: Columns<NoInfer<T>>): string {
+  return table(rowsOf(items, view, columns, false), view.paint);
+}
 
 /** Formats a table with headings. A cell without a value is `-`. */
 export function listing<T>(
   items: readonly T[],
-  paint: Paint,
+  view: View,
   columns: Columns<NoInfer<T>>,
   colourOf?: CellColour,
 ): string {
-  const rows = items.map((item) =>
-    Object.values(columns).map((of) => String((typeof of === "function" ? of(item) : item[of]) ?? "-")),
-  );
-  const [headline = "", ...lines] = table([Object.keys(columns), ...rows], paint, colourOf).split("\n");
+  const { paint } = view;
+  const [headline = "", ...lines] = table(rowsOf(items, view, columns, true), paint, colourOf).split("\n");
   return [paint("bold", headline), ...lines].join("\n");
 }
 
 /** Makes a function that formats a list as a table, or returns `none` if the list is empty. */
 export function tableOf<T>(none: string, columns: Columns<T>, colourOf?: CellColour) {
-  return ({ items }: { readonly items: readonly T[] }, paint: Paint) =>
-    items.length === 0 ? `${none}\n` : listing(items, paint, columns, colourOf);
+  return ({ items }: { readonly items: readonly T[] }, view: View) =>
+    items.length === 0 ? `${none}\n` : listing(items, view, columns, colourOf);
 }
 
 /**
  * Formats names and values in two columns. A name without a value is left out; a name with several values has one row
- * for each.
+ * for each. A long value wraps; an id is never cut, because it is to be copied.
  */
 export function factsTable(
-  facts: Readonly<Record<string, Cell | readonly string[]>>,
-  paint: Paint,
+  facts: Readonly<Record<string, Value | readonly string[]>>,
+  { paint, width }: View,
   colourOf: (cell: string) => Colour | null = () => null,
 ): string {
-  const rows = Object.entries(facts).flatMap(([name, value]) => [value ?? []].flat().map((each) => [name, `${each}`]));
-  return table(rows, paint, (cell, column) => (column === 0 ? "grey" : colourOf(cell)));
+  const given = Object.entries(facts).flatMap(([name, value]) => [value ?? []].flat().map((each) => [name, `${each}`]));
+  const names = Math.max(0, ...given.map(([name = ""]) => name.length));
+  const free = width === null ? Number.POSITIVE_INFINITY : Math.max(LEAST_PROSE, width - names - GAP.length);
+  const lines = given.flatMap(([name = "", value = ""]) =>
+    wrapped(inert(value), free).map((line, at) => [at === 0 ? name : "", line]),
+  );
+  return table(lines, paint, (cell, column) => (column === 0 ? "grey" : colourOf(cell)));
 }
 
 /** Formats names with right-aligned numbers. */

@@ -11,14 +11,25 @@ export interface Output {
   stdout(text: string): void;
   /** The terminal behind standard output; null if standard output is not a terminal. */
   screen(): Screen | null;
+  now(): Date;
+  /** Shows on standard error what the command waits for, from one second on. Prints nothing without a terminal. */
+  busy(what: string): Busy;
+}
+
+/** A running piece of work, shown by a spinner. */
+export interface Busy {
+  /** Replaces the text beside the spinner, such as `12 of 100 sent`. */
+  update(what: string): void;
+  end(): void;
 }
 
 export interface CliIo extends Output {
   readonly version: string;
   stderr(text: string): void;
+  /** Asks a question and resolves with the typed line; null if nobody can answer, as in a script. */
+  readonly ask: ((question: string) => Promise<string>) | null;
   /** True if the reader of standard output has closed it (`| head -1`); endless commands must then end. */
   readerLeft(): boolean;
-  now(): Date;
   sleep(ms: number): Promise<void>;
   /** Returns a new unique id. */
   newId(): string;
@@ -49,6 +60,29 @@ export const plainly: Paint = (_, text) => text;
 export function painterFor(screen: Screen | null): Paint {
   if (screen?.colours !== true) return plainly;
   return (colour, text) => (text === "" ? text : `\u001b[${COLOURS[colour]}m${text}\u001b[0m`);
+}
+
+/** How a result is formatted for people. */
+export interface View {
+  readonly paint: Paint;
+  /** Width to fit into; null: nothing is shortened, because there is no terminal or `--wide` is set. */
+  readonly width: number | null;
+  readonly now: Date;
+  /** Options that chose the node, such as ` --profile production`. Printed commands repeat them. */
+  readonly reach: string;
+}
+
+interface ViewOptions {
+  readonly wide?: boolean;
+  readonly url?: string;
+  readonly profile?: string;
+}
+
+export function viewOn(output: Pick<Output, "screen" | "now">, { wide, url, profile }: ViewOptions): View {
+  const screen = output.screen();
+  const width = wide === true || screen === null ? null : screen.columns;
+  const reach = `${url === undefined ? "" : ` --url ${url}`}${profile === undefined ? "" : ` --profile ${profile}`}`;
+  return { paint: painterFor(screen), width, now: output.now(), reach };
 }
 
 /** Output that redraws the screen from the top left corner and erases the rest of each line and of the screen. */

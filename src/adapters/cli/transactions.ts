@@ -8,10 +8,11 @@ import type {
   TransactionListQuery,
   TransactionPage,
 } from "../../client/index.ts";
-import { given, print } from "./answer.ts";
+import { during, given, print } from "./answer.ts";
 import { CommandFailed, EXIT_CODES, misused } from "./failure.ts";
 import { askNode, CHAIN_ID, count, instant, onNode, type RemoteOptions, type RemotePorts } from "./remote.ts";
 import { explanationInWords, transactionsTable, wholeTransaction } from "./show-transaction.ts";
+import type { CliIo } from "./terminal.ts";
 import { judgeOutcome, untilFinal, WAITING, type WaitingOptions } from "./until-final.ts";
 
 type Named = Pick<TransactionListQuery, "signer" | "requestId" | "chainId">;
@@ -51,7 +52,8 @@ export function addTransactions(program: Command, ports: RemotePorts): void {
   const tx = program.command("tx").description("print a transaction: state, attempts, receipt");
   named(
     onNode<TxOptions>(tx, ports, async (client, options) => {
-      let transaction = await find(client, options, tx.args[0]);
+      const finding = () => find(client, options, tx.args[0]);
+      let transaction = await during(io, "waiting for the node", finding);
       const { txId } = transaction;
       if (options.wait === true) transaction = await untilFinal(client, txId, io, options);
       const include = (["history", "confirmations", "logs"] as const).filter((part) => options[part]);
@@ -80,9 +82,8 @@ function addList(command: Command, ports: RemotePorts) {
   command.description("list transactions, the newest first");
   askNode(command, ports, {
     ask: (client, { all, ...query }: TransactionListQuery & { readonly all?: true }) =>
-      all ? everyPage(client, query) : client.list(query),
-    show: (page, paint) =>
-      `${transactionsTable(page, paint)}${page.next === null ? "" : `more: --after ${page.next}\n`}`,
+      all ? everyPage(client, query, ports.io) : client.list(query),
+    show: (page, view) => `${transactionsTable(page, view)}${page.next === null ? "" : `more: --after ${page.next}\n`}`,
   })
     .addOption(new Option("--state <state>", "only these").choices(STATES))
     .option("--signer <address>", "only of this signer")
@@ -97,12 +98,15 @@ function addList(command: Command, ports: RemotePorts) {
     .addOption(CHAIN_ID);
 }
 
-async function everyPage(client: FencepostClient, query: TransactionListQuery): Promise<TransactionPage> {
-  const items: Transaction[] = [];
-  for (let after: string | null | undefined = query.after; after !== null; ) {
-    const page: TransactionPage = await client.list({ limit: LARGEST_PAGE, ...query, ...given({ after }) });
-    items.push(...page.items);
-    after = page.next;
-  }
-  return { items, next: null };
+function everyPage(client: FencepostClient, query: TransactionListQuery, io: CliIo): Promise<TransactionPage> {
+  return during(io, "waiting for the node", async (busy) => {
+    const items: Transaction[] = [];
+    for (let after: string | null | undefined = query.after; after !== null; ) {
+      const page: TransactionPage = await client.list({ limit: LARGEST_PAGE, ...query, ...given({ after }) });
+      items.push(...page.items);
+      busy.update(`${items.length} transactions read`);
+      after = page.next;
+    }
+    return { items, next: null };
+  });
 }

@@ -1,10 +1,11 @@
 /** Waits for a transaction's outcome, and reports it by the exit code. */
 import { Option } from "commander";
 import type { FencepostClient, Transaction } from "../../client/index.ts";
+import { during } from "./answer.ts";
 import { CommandFailed, EXIT_CODES } from "./failure.ts";
 import { duration } from "./remote.ts";
 import { statusOf } from "./show-transaction.ts";
-import type { CliIo } from "./terminal.ts";
+import type { Busy, CliIo } from "./terminal.ts";
 
 export interface WaitingOptions {
   readonly wait?: true;
@@ -37,14 +38,18 @@ export async function untilFinal(
   const startedMs = io.now().getTime();
   const isLate = () => timeout !== undefined && io.now().getTime() - startedMs >= timeout;
   let printed = "";
-  for (let pauseMs = FIRST_PAUSE_MS; ; pauseMs = Math.min(pauseMs * 2, LONGEST_PAUSE_MS)) {
-    const transaction = await client.get(txId);
-    const status = `${statusOf(transaction)}${transaction.txHash === null ? "" : ` ${transaction.txHash}`}`;
-    if (status !== printed) io.stderr(`${status}\n`);
-    printed = status;
-    if (isFinal(transaction) || isLate()) return transaction;
-    await io.sleep(pauseMs);
-  }
+  const look = async (busy: Busy) => {
+    for (let pauseMs = FIRST_PAUSE_MS; ; pauseMs = Math.min(pauseMs * 2, LONGEST_PAUSE_MS)) {
+      const transaction = await client.get(txId);
+      const status = `${statusOf(transaction)}${transaction.txHash === null ? "" : ` ${transaction.txHash}`}`;
+      if (status !== printed) io.stderr(`${status}\n`);
+      printed = status;
+      if (isFinal(transaction) || isLate()) return transaction;
+      busy.update(`waiting until transaction ${txId} is final`);
+      await io.sleep(pauseMs);
+    }
+  };
+  return during(io, "waiting for the node", look);
 }
 
 /** Throws if the caller's payload was not executed, or the outcome is still unknown. */

@@ -6,9 +6,10 @@ import { type Command, Option } from "commander";
 import type { Address, FencepostClient, Transaction } from "../../client/index.ts";
 import { given } from "./answer.ts";
 import { duration, onNode, type RemoteOptions, type RemotePorts } from "./remote.ts";
-import { changeLine, coloured, short, statusOf } from "./show-transaction.ts";
-import { listing } from "./table.ts";
-import { CLEARED, type CliIo, type Paint, painterFor, plainly, redrawn, type Screen } from "./terminal.ts";
+import { cut } from "./shorten.ts";
+import { changeLine, colourOf, statusOf } from "./show-transaction.ts";
+import { id, listing, spare, time } from "./table.ts";
+import { CLEARED, type CliIo, redrawn, type View, viewOn } from "./terminal.ts";
 
 interface WatchOptions extends RemoteOptions {
   readonly signer?: Address;
@@ -58,50 +59,39 @@ function drawTable(io: CliIo, { signer }: WatchOptions): Show {
   return (open) => {
     const screen = io.screen();
     if (screen === null) return;
-    const paint = painterFor(screen);
+    // The table is redrawn, so it is cut even with --wide: a line that wraps would push the others off the screen.
+    const view = viewOn(io, {});
     const whose = signer === undefined ? "" : ` of ${signer}`;
-    const title = `${open.length} not final${whose}, ${io.now().toISOString()}  (Ctrl-C ends this)\n\n`;
-    io.stdout(redrawn(`${paint("bold", title)}${fitted(open, io, { screen, paint })}`));
+    const title = cut(
+      `${open.length} not final${whose}, ${io.now().toISOString()}  (Ctrl-C ends this)`,
+      screen.columns,
+    );
+    io.stdout(redrawn(`${view.paint("bold", title)}\n\n${fitted(open, view, screen.rows)}`));
   };
 }
 
 /** Number of screen lines used by the title, blank lines, headings and the cursor. */
 const LINES_AROUND = 5;
 
-function fitted(open: readonly Transaction[], io: CliIo, { screen, paint }: { screen: Screen; paint: Paint }) {
+function fitted(open: readonly Transaction[], view: View, rows: number) {
   if (open.length === 0) return NOTHING;
-  const height = Math.max(1, screen.rows - LINES_AROUND);
+  const height = Math.max(1, rows - LINES_AROUND);
   const hidden = open.length - height;
-  const shown = open.slice(0, height);
-  const [heads = "", ...lines] = openTable(shown, io).trimEnd().split("\n");
-  // Cut each line before it is coloured: a line that wraps would push the others off the screen.
-  const cut = (line: string) => line.slice(0, screen.columns);
-  const rows = lines.map((line, at) => {
-    const status = statusOf(shown[at] as Transaction);
-    return cut(line).replace(status, () => coloured(paint, status));
-  });
-  return `${[paint("bold", cut(heads)), ...rows].join("\n")}\n${hidden > 0 ? `… and ${hidden} more\n` : ""}`;
+  const shown = listing(open.slice(0, height), view, COLUMNS, colourOf);
+  return `${shown}${hidden > 0 ? `… and ${hidden} more\n` : ""}`;
 }
 
-function openTable(open: readonly Transaction[], io: CliIo) {
-  return listing(open, plainly, {
-    age: (each) => age(each, io),
-    state: statusOf,
-    chain: "chainId",
-    signer: ({ signer }) => short(signer),
-    nonce: "nonce",
-    attempts: ({ attempts }) => attempts.length,
-    hash: ({ txHash }) => short(txHash),
-    transaction: "txId",
-    "request id": ({ requestId }) => requestId?.slice(0, 24),
-  });
-}
-
-function age({ createdAt }: Transaction, io: CliIo) {
-  const seconds = Math.max(0, Math.round((io.now().getTime() - new Date(createdAt).getTime()) / 1_000));
-  if (seconds < 120) return `${seconds}s`;
-  return seconds < 7_200 ? `${Math.floor(seconds / 60)}m` : `${Math.floor(seconds / 3_600)}h`;
-}
+const COLUMNS = {
+  created: time<Transaction>("createdAt"),
+  state: statusOf,
+  chain: spare<Transaction>("chainId", 2),
+  signer: id<Transaction>("signer"),
+  nonce: "nonce",
+  attempts: spare(({ attempts }: Transaction) => attempts.length, 3),
+  hash: id<Transaction>("txHash", 4),
+  transaction: id<Transaction>("txId"),
+  "request id": id<Transaction>("requestId", 1),
+} as const;
 
 /**
  * Prints each change of a transaction as a line. A transaction that is no longer in the list of open ones is final, so
@@ -109,9 +99,9 @@ function age({ createdAt }: Transaction, io: CliIo) {
  */
 function printChanges(client: FencepostClient, options: WatchOptions, io: CliIo): Show {
   let known = new Map<string, string>();
-  const paint = painterFor(io.screen());
+  const view = viewOn(io, options);
   const print = (each: Transaction) =>
-    io.stdout(options.json ? `${JSON.stringify(each)}\n` : changeLine(each, each.updatedAt, paint));
+    io.stdout(options.json ? `${JSON.stringify(each)}\n` : changeLine(each, each.updatedAt, view));
   return async (open) => {
     const seen = new Map(open.map((each) => [each.txId, `${statusOf(each)} ${each.txHash} ${each.submitAttempts}`]));
     for (const each of open) if (known.get(each.txId) !== seen.get(each.txId)) print(each);

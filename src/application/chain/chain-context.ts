@@ -25,6 +25,7 @@ import { Answers } from "./answers.ts";
 import { Counts } from "./counts.ts";
 import { Disputes } from "./disputes.ts";
 import { HeadFollower } from "./head-follower.ts";
+import { KnownBalances } from "./known-balances.ts";
 
 const TAG_PATIENCE_MS = 60_000;
 
@@ -42,7 +43,7 @@ export class ChainContext {
    * Last known balances, possibly old: for lists and warnings, which do not call the chain, and for the choice of a
    * pool's signer.
    */
-  readonly knownBalances = new Map<Address, bigint>();
+  readonly knownBalances;
   /** Last known fee market, for display and for `leastBaseFee`. */
   knownMarket: FeeMarket | null = null;
   readonly knownCode = new KnownCode();
@@ -103,6 +104,7 @@ export class ChainContext {
     this.opinions = new Answers(ports.clock);
     this.follower = new HeadFollower(chain, ports.telemetry, settings);
     this.counts = new Counts(this, ports.clock);
+    this.knownBalances = new KnownBalances(ports.clock);
     this.gasLimits = new GasLimits({
       chainId: chain.chainId,
       configured: settings.maxTransactionGas,

@@ -15,6 +15,11 @@ import type { HeadFollower } from "./head-follower.ts";
 
 type Tag = "latest" | "pending";
 
+interface KnownCount {
+  readonly count: number;
+  readonly at: Date;
+}
+
 /** A signer's transaction count as one endpoint reported it. */
 export interface CountFact {
   readonly count: number;
@@ -42,7 +47,7 @@ export class Counts {
   private readonly context;
   private readonly clock;
   private readonly asked: Readonly<Record<Tag, Answers<Address, CountFact>>>;
-  private readonly known = { latest: new Map<Address, number>(), pending: new Map<Address, number>() };
+  private readonly known = { latest: new Map<Address, KnownCount>(), pending: new Map<Address, KnownCount>() };
   private waiting: { readonly dueMs: number; readonly over: Promise<void> } | null = null;
 
   constructor(context: CountedChain, clock: Clock) {
@@ -67,7 +72,7 @@ export class Counts {
   async everywhere(signer: Address, atBlock: number, tag: Tag = "latest"): Promise<readonly CountAnswer[]> {
     const answers = await this.context.chain.transactionCountEverywhere(signer, atBlock, tag);
     const said = answers.find(({ kind }) => kind === "says");
-    if (said?.kind === "says") this.known[tag].set(signer, said.count);
+    if (said?.kind === "says") this.note(tag, signer, said.count);
     return answers;
   }
 
@@ -77,10 +82,14 @@ export class Counts {
   }
 
   /**
-   * The last counts that were read for any caller, for display only. Sends no request; no decision uses these counts.
+   * The last counts that were read for any caller, and when the older of the two was read; for display only. Sends no
+   * request; no decision uses these counts.
    */
-  lastKnown(signer: Address): Readonly<Record<Tag, number | null>> {
-    return { latest: this.known.latest.get(signer) ?? null, pending: this.known.pending.get(signer) ?? null };
+  lastKnown(signer: Address): Readonly<Record<Tag, number | null>> & { readonly asOf: Date | null } {
+    const latest = this.known.latest.get(signer);
+    const pending = this.known.pending.get(signer);
+    const [asOf = null] = [latest, pending].flatMap((each) => each?.at ?? []).sort((a, b) => a.getTime() - b.getTime());
+    return { latest: latest?.count ?? null, pending: pending?.count ?? null, asOf };
   }
 
   /**
@@ -94,11 +103,15 @@ export class Counts {
     return this.waiting.over;
   }
 
+  private note(tag: Tag, signer: Address, count: number) {
+    this.known[tag].set(signer, { count, at: this.clock.now() });
+  }
+
   private ask(signer: Address, tag: Tag, atMostMs: number) {
     return this.asked[tag].about(signer, atMostMs, async (askedAtMs) => {
       const atBlock = this.context.follower.head?.number ?? 0;
       const { count, endpoint } = await this.context.chain.transactionCount(signer, tag);
-      this.known[tag].set(signer, count);
+      this.note(tag, signer, count);
       return { count, endpoint, atBlock, askedAtMs };
     });
   }

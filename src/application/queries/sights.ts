@@ -81,11 +81,12 @@ export async function rulerOf(
   const final = firstOpen ?? cursor ?? 0;
   const { from, to } = stretch(query, final, cursor ?? 0);
   const held = await store.nonces(lane, from, to);
-  const mined = chains.get(lane.chainId)?.counts.lastKnown(signer).latest ?? null;
+  const counts = chains.get(lane.chainId)?.counts.lastKnown(signer);
+  const mined = counts?.latest ?? null;
   // Nonces from the lane's next nonce (`cursor`) on are not allocated yet.
   const last = Math.min(to, (cursor ?? 0) - 1);
   // `mined`: the chain's last known count. `final`: every nonce below it is final.
-  return { lane, from, to, cursor, mined, final, spans: spansOf(from, last, held) };
+  return { lane, from, to, cursor, mined, minedAsOf: counts?.asOf ?? null, final, spans: spansOf(from, last, held) };
 }
 
 function stretch({ from, to }: NonceRulerQuery, final: number, cursor: number) {

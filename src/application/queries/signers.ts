@@ -18,6 +18,7 @@ import { silent } from "./silent.ts";
 /** The chain's last known values of an account; null if there are none yet. */
 interface Account extends ReturnType<ChainContext["counts"]["lastKnown"]> {
   readonly balance: bigint | null;
+  readonly balanceAsOf: Date | null;
 }
 
 export type SignerView = ReturnType<typeof viewOf> & {
@@ -83,7 +84,7 @@ function unusedLanes({ chains, signer }: CallPorts, known: readonly LaneRecord[]
   return all.filter((lane) => !keys.has(laneKey(lane)));
 }
 
-function viewOf(ports: CallPorts, record: LaneRecord, { latest, pending, balance }: Account) {
+function viewOf(ports: CallPorts, record: LaneRecord, { latest, pending, asOf, balance, balanceAsOf }: Account) {
   const { chainId, signer: address } = record.lane;
   const owned = ports.lanesOf(chainId).filter(({ lane }) => lane.signer === address);
   return {
@@ -94,8 +95,9 @@ function viewOf(ports: CallPorts, record: LaneRecord, { latest, pending, balance
      * The chain's transaction counts of the signer; null if the chain does not answer, or no loop of this node has read
      * them yet.
      */
-    chainCounts: latest === null ? null : { latest, pending },
+    chainCounts: latest === null || asOf === null ? null : { latest, pending, asOf },
     balance,
+    balanceAsOf,
     signerAway: signerAwayOf(owned, address),
     window: windowOf(ports, owned),
   };
@@ -143,18 +145,22 @@ export function signerAwayOf(lanes: readonly OwnedLane[], signer: Address) {
 
 function lastKnown({ chains }: CallPorts, { chainId, signer: address }: Lane): Account {
   const context = chains.get(chainId);
-  const counts = context?.counts.lastKnown(address) ?? { latest: null, pending: null };
-  return { ...counts, balance: context?.knownBalances.get(address) ?? null };
+  if (context === undefined) return { latest: null, pending: null, asOf: null, balance: null, balanceAsOf: null };
+  const { counts, knownBalances: balances } = context;
+  const balance = balances.get(address) ?? null;
+  return { ...counts.lastKnown(address), balance, balanceAsOf: balances.asOf(address) };
 }
 
-async function askAnew({ chains }: CallPorts, { chainId, signer: address }: Lane): Promise<Account> {
+async function askAnew({ chains, clock }: CallPorts, { chainId, signer: address }: Lane): Promise<Account> {
   const context = chains.get(chainId);
   const [latest, pending, balance] = await Promise.all([
     silent(context?.counts.mined(address, { atMostMs: 0 })),
     silent(context?.counts.pending(address, { atMostMs: 0 })),
     silent(context?.askBalance(address)),
   ]);
-  return { latest: latest?.count ?? null, pending: pending?.count ?? null, balance };
+  const asOf = clock.now();
+  const balanceAsOf = balance === null ? null : asOf;
+  return { latest: latest?.count ?? null, pending: pending?.count ?? null, asOf, balance, balanceAsOf };
 }
 
 /** Order of the list (not of locks): the lanes of a signer are together. */

@@ -1,7 +1,7 @@
 import { type Static, Type } from "typebox";
 import { SPAN_KINDS } from "../../domain/nonces/nonce-spans.ts";
-import { Address, ChainId, Nonce, TxId } from "./scalars.ts";
-import { count, list, named, nullable, oneOf, optional, query, text } from "./shapes.ts";
+import { Address, ChainId, Nonce, Timestamp, TxId } from "./scalars.ts";
+import { count, described, list, named, nullable, oneOf, optional, query, text } from "./shapes.ts";
 
 const Span = named(
   "NonceSpan",
@@ -20,7 +20,8 @@ export const NonceRuler = named("NonceRuler", {
   from: Nonce,
   to: count("The last nonce that is shown.", 9),
   cursor: nullable(count("The next nonce to be given; null while the lane is unused.", 10)),
-  mined: nullable(count("How many the chain counts as mined, as this node was last told; null: it has not asked.", 7)),
+  mined: nullable(count("How many the chain counts as mined, as this node last read it; null: it has read none.", 7)),
+  minedAsOf: nullable(described(Timestamp, "When that was read.")),
   final: count("Every nonce below this one is over, or was not ours.", 6),
   spans: list(Span, "Ascending; nonces from the cursor on are in none."),
 });

@@ -6,6 +6,7 @@ import { Address, After, ChainId, Decimal, InstanceId, NodeId, Nonce, Timestamp,
 import {
   amount,
   count,
+  described,
   flag,
   limit,
   list,
@@ -38,8 +39,12 @@ export const SignerLane = named("SignerLane", {
   cursor: nullable(count("The next nonce; null while the lane is unused.", 8)),
   chainCounts: nullable(
     object(
-      { latest: count("", 8), pending: nullable(count("", 8)) },
-      "As the chain last told the node that answers; null where it has not asked.",
+      {
+        latest: count("", 8),
+        pending: nullable(count("", 8)),
+        asOf: described(Timestamp, "When the older of the two was read."),
+      },
+      "As the node that answers last read them from the chain; null if it has read none.",
     ),
   ),
   pending: count(),
@@ -66,7 +71,8 @@ export const SignerLane = named("SignerLane", {
     ),
     MOSTLY_NULL,
   ),
-  balance: nullable(Decimal),
+  balance: nullable(described(Decimal, "As the node that answers last read it from the chain.")),
+  balanceAsOf: nullable(described(Timestamp, "When the balance was read.")),
   signerAway: nullable(
     object(
       { since: Timestamp, reason: text() },

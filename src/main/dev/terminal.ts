@@ -1,14 +1,14 @@
 /** The terminal of `dev`: prompts, and keys that each cause a typical failure of production. */
 import { randomBytes } from "node:crypto";
-import { createInterface } from "node:readline/promises";
 import { systemClock } from "../../adapters/system/clock.ts";
 import { createClient } from "../../client/index.ts";
 import type { Checksummed } from "../../domain/text/checksum.ts";
 import { messageOf } from "../../domain/text/thrown.ts";
+import { type Ask, askOnTerminal } from "../ask.ts";
 import type { DevChain } from "./embedded/start-chain.ts";
 
 export interface DevTerminal {
-  readonly ask: (question: string) => Promise<string>;
+  readonly ask: Ask;
   /** Reads key presses until the returned function is called. */
   onKey(pressed: (key: string) => void): () => void;
 }
@@ -33,17 +33,11 @@ const CTRL_C = "\u0003";
 
 /** Opens the terminal; null if standard input or standard error is no terminal. */
 export function openTerminal(): DevTerminal | null {
-  const { stdin, stderr } = process;
-  if (stdin.isTTY !== true || stderr.isTTY !== true) return null;
+  const { stdin } = process;
+  const ask = askOnTerminal();
+  if (ask === null) return null;
   return {
-    ask: async (question) => {
-      const lines = createInterface({ input: stdin, output: stderr });
-      try {
-        return await lines.question(question);
-      } finally {
-        lines.close();
-      }
-    },
+    ask,
     onKey: (pressed) => {
       const listen = (bytes: Buffer) => pressed(bytes.toString());
       stdin.setRawMode(true).resume().on("data", listen);

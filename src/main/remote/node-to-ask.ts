@@ -3,8 +3,10 @@
  * this directory, the profile in use, the default port on this machine. A profile's key is sent only to the profile's
  * own URL.
  */
+import { misused } from "../../adapters/cli/failure.ts";
 import { type Profile, type ProfileActions, unknownProfile } from "../../adapters/cli/profiles.ts";
 import type { RemoteActions, RemoteOptions } from "../../adapters/cli/remote.ts";
+import { causeCode } from "../../adapters/cli/unreachable.ts";
 import { defined } from "../../domain/defined.ts";
 import { USUAL_SCOPES } from "../../domain/keys/principal.ts";
 import type { Config } from "../config/config.ts";
@@ -29,7 +31,7 @@ export async function nodeToAsk(options: RemoteOptions, { load, readProfiles }: 
   const { url, profile, apiKey } = options;
   const key = defined({ apiKey });
   if (profile !== undefined) {
-    if (url !== undefined) throw misuse("--url and --profile both name a node: give only one of them");
+    if (url !== undefined) throw misused("--url and --profile both name a node: give only one of them");
     const { profiles } = await readProfiles();
     if (!Object.hasOwn(profiles, profile)) throw misuse(unknownProfile(profile, Object.keys(profiles)));
     return { ...(profiles[profile] as Profile), ...key };
@@ -95,7 +97,33 @@ export function remoteActions(sources: Sources, hide: (secrets: readonly string[
     async look(options, path) {
       return lookAt(await profileOf(options), path);
     },
+    async chosen(options) {
+      const { url, apiKey } = await profileOf(options);
+      return { url, keyFrom: apiKey === undefined ? null : await keySource(options, apiKey, sources) };
+    },
+    answers,
   };
+}
+
+/** Source of the key that was sent, for an error message. */
+async function keySource(options: RemoteOptions, apiKey: string, { load, readProfiles }: Sources) {
+  if (options.apiKey !== undefined) return "--api-key";
+  if (options.profile !== undefined) return `the profile ${options.profile}`;
+  const { config } = await load(options);
+  if (configuredNode(config).apiKey === apiKey) return "the configuration (FENCEPOST_API_KEYS)";
+  return `the profile ${(await readProfiles()).current}`;
+}
+
+const PROBE_MS = 3_000;
+
+/** A certificate that is not trusted is an answer too: something speaks TLS there. */
+async function answers(url: string) {
+  try {
+    await fetch(`${url.replace(/\/+$/, "")}/healthz`, { redirect: "manual", signal: AbortSignal.timeout(PROBE_MS) });
+    return true;
+  } catch (error) {
+    return /CERT|SELF_SIGNED|ISSUER|LEAF_SIGNATURE/.test(causeCode(error) ?? "");
+  }
 }
 
 async function lookAt({ url, apiKey }: Profile, path: string) {

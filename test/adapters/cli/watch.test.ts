@@ -74,7 +74,7 @@ describe("fencepost watch", () => {
     const { stdout } = await watch([], [many, []], { screen: SCREEN });
     const [, first = "", second = ""] = stdout.split("\u001b[H");
     expect(first).toContain("4 not final");
-    expect(first).toMatch(/^10s +TRACKING\/PENDING/m);
+    expect(first).toMatch(/^10 s ago +TRACKING\/PENDING/m);
     expect(first).toContain("… and 2 more");
     expect(first.split("\n").length).toBeLessThanOrEqual(SCREEN.rows);
     const narrow = await watch([], [many], { screen: { ...SCREEN, columns: 40, colours: true } });
@@ -82,7 +82,7 @@ describe("fencepost watch", () => {
       .split("\n")
       .slice(2)
       .map((line) => line.replace(ESCAPES, "").length);
-    expect(Math.max(...widths)).toBe(40);
+    expect(Math.max(...widths)).toBeLessThanOrEqual(40);
     expect(second).toContain("nothing: everything is final");
   });
 

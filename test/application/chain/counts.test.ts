@@ -82,10 +82,12 @@ describe("a signer's transaction count", () => {
   });
 
   it("is shown to operators as it was last read, whatever the reason for that read", async () => {
-    expect(counts.lastKnown(ONE)).toEqual({ latest: null, pending: null });
+    expect(counts.lastKnown(ONE)).toEqual({ latest: null, pending: null, asOf: null });
+    const asOf = clock.now();
     await counts.pending(ONE, ANEW);
+    await clock.advance(4_000);
     await counts.everywhere(ONE, 0);
-    expect(counts.lastKnown(ONE)).toEqual({ latest: 8, pending: 7 });
+    expect(counts.lastKnown(ONE), "as old as the older of the two").toEqual({ latest: 8, pending: 7, asOf });
   });
 });
 

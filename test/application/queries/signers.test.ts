@@ -78,6 +78,8 @@ describe("the list of signers", () => {
     const [view] = await world.settle(node.api.signer(SIGNER));
     expect(view?.balance).toBeGreaterThan(77n);
     expect(view?.chainCounts?.latest).toBe(0);
+    const ages = [view?.chainCounts?.asOf, view?.balanceAsOf].map((at) => world.clock.now().getTime() - Number(at));
+    expect(Math.min(...ages), "the values are older than the answer").toBeGreaterThan(0);
     expect(items.find(({ address }) => address === SIGNER)).toMatchObject({
       balance: view?.balance,
       chainCounts: view?.chainCounts,
@@ -91,12 +93,15 @@ describe("the list of signers", () => {
     await world.allSettled(1);
     world.chain.setBalance(SIGNER, 77n);
     const asked = () => world.settle(node.api.signer(SIGNER, { fresh: true }));
-    expect(await asked()).toMatchObject([{ balance: 77n, chainCounts: { latest: 1, pending: 1 } }]);
+    const asOf = world.clock.now();
+    expect(await asked()).toMatchObject([
+      { balance: 77n, balanceAsOf: asOf, chainCounts: { latest: 1, pending: 1, asOf } },
+    ]);
     const pendingOnly = (params: readonly unknown[]): boolean => params[1] === "pending";
     faults.inject({ kind: "unavailable" }, { method: "eth_getTransactionCount", when: pendingOnly });
     expect(await asked()).toMatchObject([{ balance: 77n, chainCounts: { latest: 1, pending: null } }]);
     faults.inject({ kind: "unavailable" });
-    expect(await asked()).toMatchObject([{ balance: null, chainCounts: null }]);
+    expect(await asked()).toMatchObject([{ balance: null, balanceAsOf: null, chainCounts: null }]);
   });
 
   it("shows no chain values for a signer of a chain that is no longer configured", async () => {

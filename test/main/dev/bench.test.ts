@@ -17,7 +17,8 @@ function ports(nth = Number.POSITIVE_INFINITY) {
     },
     waitFor: async () => examples.transaction,
   };
-  return { sent, say: () => undefined, newId: () => "run", connect: async () => client as unknown as FencepostClient };
+  const progress = { say() {}, phase() {}, update() {}, end() {} };
+  return { sent, progress, newId: () => "run", connect: async () => client as unknown as FencepostClient };
 }
 
 describe("a benchmark by fencepost bench", () => {

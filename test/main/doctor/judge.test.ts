@@ -24,6 +24,7 @@ const database: OpenDatabase = {
   forbiddenTables: [],
   nodes: [],
   servedChains: [],
+  oldestOutcomeAt: null,
 };
 
 const endpoint: AnsweringEndpoint = {

@@ -68,7 +68,7 @@ export function night({ now, isCalm = false, words, lanes = SIGNERS.length, held
         };
       case "signers":
         if (id === undefined) return signersPage(scene, query);
-        if (what === "nonces") return ruler(query);
+        if (what === "nonces") return ruler(scene, query);
         return {
           items: [lane(scene, Math.max(0, (SIGNERS as readonly string[]).indexOf(id)))],
         };
@@ -516,7 +516,7 @@ function lane({ at, isCalm, lanes }: Staged, n: number): SignerLane {
     signer: address,
     name: null,
     cursor: isUnused ? null : 60 + n * 49,
-    chainCounts: { latest: 42 + n * 49, pending: 42 + n * 49 },
+    chainCounts: { latest: 42 + n * 49, pending: 42 + n * 49, asOf: at(4) },
     pending: isUnused ? 0 : isStuck ? 17 : n % 3,
     confirmed: isUnused ? 0 : 41 + n * 48,
     failed: n,
@@ -536,6 +536,7 @@ function lane({ at, isCalm, lanes }: Staged, n: number): SignerLane {
     oldestPendingAgeSeconds: isStuck ? 291 : null,
     headOfLine: isStuck ? { txId: STUCK_TX, nonce: 42, state: "STUCK", createdAt: at(291), held: false } : null,
     balance: n === 1 ? "2100000000000000" : n < 6 ? `${BigInt(3 + n) * 41n * 10n ** 17n}` : null,
+    balanceAsOf: n < 6 ? at(9) : null,
     signerAway: null,
     window: isUnused
       ? null
@@ -548,7 +549,7 @@ function lane({ at, isCalm, lanes }: Staged, n: number): SignerLane {
     suspended: n === 4,
     suspendedBy: n === 4 ? "OPERATOR" : null,
     owner: isUnused ? null : { nodeId: `node-${"abc"[n % 3]}`, instanceId: idOf(900 + n), url: "http://10.0.0.7:3000" },
-    lease: isUnused ? null : { fencingToken: 7 + n, acquiredAt: at(9_000), expiresAt: at(-9) },
+    lease: isUnused ? null : { fencingToken: 7 + n, acquiredAt: at(9_000), expiresAt: at(9) },
     decisions: [
       {
         action: "suspend",
@@ -577,7 +578,7 @@ function signersPage(scene: Staged, query: URLSearchParams) {
   return { items, next: after + limit < scene.lanes ? String(after + limit) : null };
 }
 
-function ruler(query: URLSearchParams): NonceRuler {
+function ruler({ at }: Staged, query: URLSearchParams): NonceRuler {
   const from = Number(query.get("from") ?? 0);
   const to = Number(query.get("to") ?? 60);
   const spans: NonceRuler["spans"] = [
@@ -592,7 +593,17 @@ function ruler(query: URLSearchParams): NonceRuler {
     { from: 53, to: 59, kind: "queued" },
   ];
   const shown = spans.filter((span) => span.to >= from && span.from <= to);
-  return { chainId: CHAIN, signer: SIGNERS[0], from, to, cursor: 60, mined: 42, final: 40, spans: shown };
+  return {
+    chainId: CHAIN,
+    signer: SIGNERS[0],
+    from,
+    to,
+    cursor: 60,
+    mined: 42,
+    minedAsOf: at(4),
+    final: 40,
+    spans: shown,
+  };
 }
 
 function completions({ at, words }: Staged, after: number) {

@@ -2,6 +2,7 @@
 import pg from "pg";
 import type { Clock } from "../../../ports/clock.ts";
 import { speakingIn } from "../rows/schema-name.ts";
+import { readLowest } from "../statements/old-row.ts";
 import { type SchemaState, schemaState } from "./migrate.ts";
 import { SERVED_CHAINS } from "./served-chains.ts";
 
@@ -32,6 +33,8 @@ export interface OpenDatabase {
   /** Names of the schema's tables that this role cannot read, or cannot write. */
   readonly forbiddenTables: readonly string[];
   readonly nodes: readonly RunningNode[];
+  /** Time of the oldest outcome in the feed; null if there is none. */
+  readonly oldestOutcomeAt: Date | null;
   /** Ids of the chains that nodes have served with this database. */
   readonly servedChains: readonly number[];
 }
@@ -80,7 +83,7 @@ const NODES = `
 interface ServerAnswer
   extends Omit<
     OpenDatabase,
-    "kind" | "pooled" | "clockAheadMs" | "schema" | "forbiddenTables" | "nodes" | "servedChains"
+    "kind" | "pooled" | "clockAheadMs" | "schema" | "forbiddenTables" | "nodes" | "servedChains" | "oldestOutcomeAt"
   > {
   readonly pid: number;
   readonly nowMs: string;
@@ -117,6 +120,7 @@ async function examine(client: pg.Client, { databaseUrl, schema, clock }: Examin
   const forbiddenTables = forbidden.rows.map(({ name }) => name);
   const state = forbiddenTables.length > 0 ? UNREADABLE : await schemaState({ databaseUrl, schema });
   const hasNodes = state.applied > 0;
+  const isCurrent = hasNodes && state.pending.length === 0;
   return {
     kind: "open",
     ...server,
@@ -126,8 +130,14 @@ async function examine(client: pg.Client, { databaseUrl, schema, clock }: Examin
     schema: state,
     forbiddenTables,
     nodes: hasNodes ? (await client.query<RunningNode>(NODES)).rows : [],
-    servedChains: hasNodes && state.pending.length === 0 ? await servedChains(client) : [],
+    servedChains: isCurrent ? await servedChains(client) : [],
+    oldestOutcomeAt: isCurrent ? await oldestOutcomeAt(client) : null,
   };
+}
+
+async function oldestOutcomeAt(client: pg.Client): Promise<Date | null> {
+  const [lowest] = (await client.query<{ readonly at: Date }>(readLowest.sql, [1])).rows;
+  return lowest?.at ?? null;
 }
 
 async function servedChains(client: pg.Client): Promise<readonly number[]> {

@@ -5,6 +5,7 @@ import type { Transaction } from "../../../contract/schemas/transaction-schema.t
 import { defined } from "../../../domain/defined.ts";
 import type { DevChain } from "../embedded/start-chain.ts";
 import type { EmbeddedCluster, NodeChild } from "./embedded-cluster.ts";
+import type { Progress } from "./progress.ts";
 
 export interface Accepted extends CreatedTransaction {
   readonly atMs: number;
@@ -38,10 +39,12 @@ export async function auditedLoad<T>(
       onAccepted(accepted.length);
     }),
   );
+  progress.phase("waiting until every transfer is final");
   await untilConfirmed(transactions, confirmed, show);
   // Show the total again: the last confirmation may have arrived since the last update.
   show();
   confirmed.stop();
+  progress.phase("comparing database and chain");
   const survivor = nodes.find((node) => node.alive()) as NodeChild;
   const seconds = (systemClock.monotonicMs() - startedMs) / 1_000;
   return { done, accepted, survivor, report: { ...(await audit(survivor.client, chain, accepted)), seconds } };
@@ -157,54 +160,4 @@ async function executed(chain: DevChain): Promise<ReadonlyMap<string, number>> {
     }
   }
   return counts;
-}
-
-/** Progress as two bars on a terminal, as occasional lines elsewhere. */
-export interface Progress {
-  update(accepted: number, confirmed: number): void;
-  say(line: string): void;
-}
-
-export interface ProgressOutput {
-  readonly isTerminal: boolean;
-  write(text: string): void;
-}
-
-const WIDTH = 32;
-const PLAIN_STEP = 10;
-
-export function createProgress(total: number, output: ProgressOutput): Progress {
-  return output.isTerminal ? liveProgress(total, output) : plainProgress(total, output);
-}
-
-function liveProgress(total: number, { write }: ProgressOutput): Progress {
-  let bars = "";
-  const draw = (above: string, next: string) => {
-    const erased = bars === "" ? "" : "\u001b[2A\u001b[J";
-    write(erased + above + next);
-    bars = next;
-  };
-  return {
-    update: (accepted, confirmed) =>
-      draw("", `  accepted   ${bar(accepted, total)}\n  confirmed  ${bar(confirmed, total)}\n`),
-    say: (line) => draw(`  ${line}\n`, bars),
-  };
-}
-
-function plainProgress(total: number, { write }: ProgressOutput): Progress {
-  let reported = 0;
-  return {
-    update: (accepted, confirmed) => {
-      const percent = Math.floor((confirmed / total) * 100);
-      if (percent < reported + PLAIN_STEP) return;
-      reported = percent - (percent % PLAIN_STEP);
-      write(`accepted ${accepted}, confirmed ${confirmed} of ${total}\n`);
-    },
-    say: (line) => write(`${line}\n`),
-  };
-}
-
-function bar(done: number, total: number) {
-  const filled = Math.round((done / total) * WIDTH);
-  return `${"█".repeat(filled)}${"░".repeat(WIDTH - filled)} ${String(done).padStart(String(total).length)}/${total}`;
 }

@@ -1,10 +1,11 @@
 /** `fencepost bench`: measures creates per second and their latency, on an embedded node or on a named one. */
 import type { BenchOptions, BenchReport } from "../../../adapters/cli/diagnose.ts";
+import { misused } from "../../../adapters/cli/failure.ts";
 import { systemClock } from "../../../adapters/system/clock.ts";
 import type { Address, FencepostClient } from "../../../client/index.ts";
-import { misuse } from "../../remote/misuse.ts";
 import { inParallel } from "./audited-load.ts";
 import { type NodeChild, withCluster } from "./embedded-cluster.ts";
+import type { Progress } from "./progress.ts";
 
 interface Subject {
   readonly name: string;
@@ -21,7 +22,7 @@ const TRANSFER_GAS = "21000";
 interface BenchPorts {
   /** Connects to the node that is measured. */
   connect(): Promise<FencepostClient>;
-  say(line: string): void;
+  readonly progress: Progress;
   newId(): string;
 }
 
@@ -31,11 +32,12 @@ export async function bench(options: BenchOptions, ports: BenchPorts): Promise<B
   const name = url ?? profile;
   if (name !== undefined) {
     if (signer === undefined) {
-      throw misuse("--signer is missing: name the signer that pays for the gas of the measured transactions");
+      throw misused("--signer is missing: name the signer that pays for the gas of the measured transactions");
     }
-    return measure({ name, client: await ports.connect(), signers: [signer], to: to ?? signer }, options, ports);
+    const subject = { name, client: await ports.connect(), signers: [signer], to: to ?? signer };
+    return measure(subject, options, ports).finally(ports.progress.end);
   }
-  return withCluster(1, ports.say, ({ nodes, signers, recipient }) => {
+  return withCluster(1, ports.progress, ({ nodes, signers, recipient }) => {
     const { client } = nodes[0] as NodeChild;
     return measure({ name: "embedded", client, signers, to: recipient, gas: TRANSFER_GAS }, options, ports);
   });
@@ -54,7 +56,9 @@ async function measure(
   const failures: unknown[] = [];
   // Warm-up: the first create of a lane loads its nonce and fees and compiles code, so it is not measured.
   for (const signer of signers) await client.send({ signer, requestId: `bench-${run}-warm`, payload });
-  ports.say(`sending ${transactions} creates, ${callers} at a time`);
+  const { progress } = ports;
+  progress.say(`sending ${transactions} creates, ${callers} at a time`);
+  progress.phase("sending");
   const startedMs = systemClock.monotonicMs();
   await inParallel(callers, [0, transactions], async (n) => {
     const signer = signers[n % signers.length] as Address;
@@ -63,11 +67,12 @@ async function measure(
     const sent = await sending.catch((error: unknown) => void failures.push(error));
     latencies.push(systemClock.monotonicMs() - beganMs);
     if (sent !== undefined) txIds.push(sent.txId);
+    progress.update(txIds.length, 0);
   });
   const seconds = (systemClock.monotonicMs() - startedMs) / 1_000;
   if (txIds.length === 0) throw failures[0];
-  ports.say("waiting until they are final");
-  const isFinal = await allFinal(client, txIds);
+  progress.phase("waiting until they are final");
+  const isFinal = await allFinal(client, txIds, (final) => progress.update(txIds.length, final));
   return {
     node: subject.name,
     accepted: txIds.length,
@@ -81,10 +86,13 @@ async function measure(
 
 const PATIENCE_MS = 120_000;
 
-async function allFinal(client: FencepostClient, txIds: readonly string[]) {
+async function allFinal(client: FencepostClient, txIds: readonly string[], onFinal: (count: number) => void) {
   const signal = AbortSignal.timeout(PATIENCE_MS);
   try {
-    for (const txId of txIds) await client.waitFor(txId, { signal });
+    for (const [at, txId] of txIds.entries()) {
+      await client.waitFor(txId, { signal });
+      onFinal(at + 1);
+    }
     return true;
   } catch {
     return false;

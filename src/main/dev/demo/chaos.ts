@@ -3,8 +3,9 @@
  * past its lease and resumed. Finally database and chain are compared, as in `demo`.
  */
 import type { ChaosReport } from "../../../adapters/cli/diagnose.ts";
-import { auditedLoad, createProgress, type Progress, type ProgressOutput } from "./audited-load.ts";
+import { auditedLoad } from "./audited-load.ts";
 import { type EmbeddedCluster, type NodeChild, withCluster } from "./embedded-cluster.ts";
+import { createProgress, type Progress, type ProgressOutput } from "./progress.ts";
 
 export interface ChaosPlan {
   readonly transactions: number;
@@ -16,9 +17,10 @@ const NODES = 3;
 export function chaos({ transactions, kills }: ChaosPlan, output: ProgressOutput): Promise<ChaosReport> {
   const progress = createProgress(transactions, output);
   const done = { kills: 0, freezes: 0, restarts: 0 };
-  return withCluster(NODES, progress.say, async (cluster) => {
+  return withCluster(NODES, progress, async (cluster) => {
     const { report } = await auditedLoad(cluster, { transactions, progress }, async (send) => {
       for (let wave = 0; wave < kills; wave++) {
+        progress.phase(`sending, fault ${wave + 1} of ${kills}`);
         const from = Math.floor((wave * transactions) / kills);
         const count = Math.floor(((wave + 1) * transactions) / kills) - from;
         let blow: Promise<void> | null = null;

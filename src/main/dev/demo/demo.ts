@@ -1,8 +1,9 @@
 import type { DemoReport } from "../../../adapters/cli/present.ts";
 import { systemClock } from "../../../adapters/system/clock.ts";
 import type { LaneLease } from "../../../client/index.ts";
-import { type Accepted, auditedLoad, createProgress, type ProgressOutput } from "./audited-load.ts";
+import { type Accepted, auditedLoad } from "./audited-load.ts";
 import { type EmbeddedCluster, LEASE_MS, type NodeChild, withCluster } from "./embedded-cluster.ts";
+import { createProgress, type ProgressOutput } from "./progress.ts";
 
 const NODES = 3;
 
@@ -12,7 +13,8 @@ const NODES = 3;
  */
 export function demo(transactions: number, output: ProgressOutput): Promise<DemoReport> {
   const progress = createProgress(transactions, output);
-  return withCluster(NODES, progress.say, async (cluster) => {
+  return withCluster(NODES, progress, async (cluster) => {
+    progress.phase("sending");
     const load = await auditedLoad(cluster, { transactions, progress }, async (send) => {
       let disaster: Promise<Disaster> | null = null;
       await send(transactions, 0, (accepted) => {

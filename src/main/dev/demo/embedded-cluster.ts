@@ -10,6 +10,7 @@ import { startEmbeddedPostgres } from "../embedded/postgres.ts";
 import { endChild } from "../embedded/processes.ts";
 import { type DevAccount, startEmbeddedChain } from "../embedded/start-chain.ts";
 import { inherited, startNode, type Variables } from "../node-process.ts";
+import type { Progress } from "./progress.ts";
 
 export type EmbeddedCluster = Awaited<ReturnType<typeof startCluster>>;
 export type NodeChild = Awaited<ReturnType<typeof startNodeChild>>;
@@ -24,19 +25,22 @@ const DRAIN_MS = 15_000;
 /** Runs `work` on a cluster in a temporary directory, and removes everything afterwards, also after Ctrl-C. */
 export async function withCluster<T>(
   nodes: number,
-  say: (line: string) => void,
+  progress: Pick<Progress, "say" | "phase" | "end">,
   work: (cluster: EmbeddedCluster) => Promise<T>,
 ): Promise<T> {
-  say(`starting PostgreSQL, an EVM chain and ${nodes === 1 ? "a node" : `${nodes} nodes`}`);
+  progress.say(`starting PostgreSQL, an EVM chain and ${nodes === 1 ? "a node" : `${nodes} nodes`}`);
   const stop = listenForStop();
   const interrupted = stop.received.then(() => Promise.reject(new Error("interrupted; everything was stopped")));
   const directory = await mkdtemp(join(tmpdir(), "fencepost-demo-"));
   const undo: Undo = [() => rm(directory, { recursive: true, force: true })];
   try {
-    return await Promise.race([startCluster(nodes, { directory, undo, signal: stop.signal }).then(work), interrupted]);
+    const place = { directory, undo, signal: stop.signal, phase: progress.phase };
+    return await Promise.race([startCluster(nodes, place).then(work), interrupted]);
   } finally {
+    progress.phase("stopping everything");
     for (const step of undo) await step().catch(() => undefined);
     stop.dispose();
+    progress.end();
   }
 }
 
@@ -46,15 +50,18 @@ interface Place {
   /** Clean-up steps, run in reverse order. */
   readonly undo: Undo;
   readonly signal: AbortSignal;
+  readonly phase: Progress["phase"];
 }
 
 /**
  * Starts a cluster. If the start is interrupted, every part that was already started is stopped, the last one first.
  */
-async function startCluster(count: number, { directory, undo, signal }: Place) {
+async function startCluster(count: number, { directory, undo, signal, phase }: Place) {
   assertInstalled({ who: "this command", parts: ["database", "chain"], instead: {} });
+  phase("starting PostgreSQL");
   const postgres = await startEmbeddedPostgres({ directory, clock: systemClock, log: () => undefined });
   undo.unshift(() => postgres.stop());
+  phase("starting the chain");
   const chain = await startEmbeddedChain({ blockTimeMs: BLOCK_MS });
   undo.unshift(() => chain.stop());
   const accounts = chain.accounts.slice(0, SIGNERS);
@@ -75,7 +82,10 @@ async function startCluster(count: number, { directory, undo, signal }: Place) {
     started.push(starting);
     return starting;
   };
-  for (let n = 1; n <= count && !signal.aborted; n++) nodes.push(await start(n));
+  for (let n = 1; n <= count && !signal.aborted; n++) {
+    phase(`starting node ${n} of ${count}`);
+    nodes.push(await start(n));
+  }
   /** Starts a node in place of one that has ended. */
   const restart = async (index: number) => {
     nodes[index] = await start(index + 1);

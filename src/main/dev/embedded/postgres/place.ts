@@ -30,10 +30,18 @@ export async function makeDirectory(directory: string): Promise<string> {
     const created = await mkdir(path, { recursive: true });
     // Set the mode explicitly: the umask may deny other accounts, and the server's account must enter the directory.
     if (created !== undefined && isRoot()) await chmod(path, 0o755);
+    await ignoreInGit(path);
     return path;
   } catch (error) {
     throw new EmbeddedError("DIRECTORY_UNUSABLE", `cannot create ${path}: ${messageOf(error)}`, { cause: error });
   }
+}
+
+/** Keeps the directory out of commits: it contains a database, and its keys in `dev`. A file that exists stays. */
+async function ignoreInGit(path: string) {
+  await writeFile(join(path, ".gitignore"), "*\n", { flag: "wx" }).catch((error: NodeJS.ErrnoException) => {
+    if (error.code !== "EEXIST") throw error;
+  });
 }
 
 export async function choosePlace(directory: string, log: (line: string) => void): Promise<Place> {
