@@ -56,6 +56,17 @@ export async function bundle(root) {
 }
 
 /**
+ * Replaces the compiled module that exports functions of viem by these functions. The packages in it are among those of
+ * `bundle`, because the command line uses the same module.
+ */
+export async function bundleViem(root) {
+  const file = join(root, "dist/adapters/evm/viem.js");
+  const bundle = await rolldown({ cwd: root, input: file, platform: "node", logLevel: "warn" });
+  await bundle.write({ file });
+  await bundle.close();
+}
+
+/**
  * Migrations, the dashboard and package.json lie beside the compiled modules, and a module of the bundle looks for them
  * from where its compiled twin is. Threads and child processes are those of the bundle.
  */

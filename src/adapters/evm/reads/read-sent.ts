@@ -1,4 +1,4 @@
-import { numberToHex } from "viem/utils";
+import { numberToHex } from "../viem.js";
 import type { Address, Hash } from "../../../domain/lane.ts";
 import type { Fees } from "../../../domain/transaction/fees.ts";
 import type { ChainTransaction } from "../../../ports/chain.ts";

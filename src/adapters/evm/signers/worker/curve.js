@@ -58,7 +58,7 @@ function wasmCurve(secp256k1) {
 
 /** Signs with viem's JavaScript. @returns {Promise<Curve>} */
 async function loadJavaScriptCurve() {
-  const [{ sign }, { recoverPublicKey }] = await Promise.all([import("viem/accounts"), import("viem/utils")]);
+  const { recoverPublicKey, sign } = await import("../../viem.js");
   return {
     kind: "javascript",
     async sign(privateKey, hash) {
