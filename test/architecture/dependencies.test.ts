@@ -8,14 +8,20 @@ import { readCode, readText } from "./tree.ts";
 const manifest = readPackage();
 const lock = (JSON.parse(readText("package-lock.json")) as { readonly packages: Lock }).packages;
 
-/** Dependencies that no file imports; docs/dependencies.md gives the reason for each. */
-const NOT_IMPORTED = ["light-my-request"];
+/** Dependencies that no file imports: `ws` is loaded by `require`. docs/dependencies.md gives the reason for each. */
+const NOT_IMPORTED = ["ws"];
+
+/** Development dependencies whose code is part of `dist/`. */
+const BUNDLED = ["commander", "fastify", "light-my-request", "pino", "prom-client", "viem"];
+const isBundled = ([name]: readonly [string, string]) => BUNDLED.includes(name);
+const bundled = Object.fromEntries(Object.entries(manifest.devDependencies).filter(isBundled));
+const development = Object.entries(manifest.devDependencies).filter((each) => !isBundled(each));
 
 /**
  * Packages whose version the user of Fencepost chooses: an exact version in package.json would conflict with the
  * user's.
  */
-const BY_RANGE = ["@opentelemetry/api", "ethers", "ws"];
+const BY_RANGE = ["@opentelemetry/api", "ethers", "viem"];
 
 describe("dependencies", () => {
   // protects [What is installed] package.json, package-lock.json
@@ -33,12 +39,17 @@ describe("dependencies", () => {
         .map(({ target }) => packageOf(target)),
     );
     expect(Object.keys(manifest.dependencies).filter((name) => !used.has(name))).toEqual(NOT_IMPORTED);
+    // The source imports development dependencies only if they are bundled, or if they are optional peers.
+    const optional = Object.keys(manifest.peerDependencies);
+    const foreign = development.filter(([name]) => used.has(name) && !optional.includes(name));
+    expect(foreign.map(([name]) => name).filter((name) => !name.startsWith("@types/"))).toEqual([]);
   });
 
   it.each([
     ["Run time", manifest.dependencies],
     ["Optional peers", manifest.peerDependencies],
-    ["Development", manifest.devDependencies],
+    ["Bundled", bundled],
+    ["Development", Object.fromEntries(development)],
   ] as const)("are all listed in docs/dependencies.md under the heading %s", (title, declared) => {
     const reasons = reasonsUnder(title);
     expect([...reasons.keys()].sort()).toEqual(Object.keys(declared).sort());
@@ -72,7 +83,7 @@ describe("the packages installed with Fencepost", () => {
 
   // protects [What is installed] package.json, package-lock.json
   it("run no script at installation", () => {
-    expect(installedWith(lock).length).toBeGreaterThan(20);
+    expect(installedWith(lock).length).toBeGreaterThan(15);
     expect(installedWith(lock).filter(({ hasInstallScript }) => hasInstallScript)).toEqual([]);
     expect(Object.keys(manifest.scripts).filter((name) => /^(pre|post)?install$/.test(name))).toEqual([]);
   });
