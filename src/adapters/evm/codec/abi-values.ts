@@ -1,4 +1,4 @@
-import { getAddress } from "../viem.js";
+import { getAddress } from "viem/utils";
 import type { Address, Hex } from "../../../domain/lane.ts";
 import { BadEncoding } from "../../../ports/codec.ts";
 

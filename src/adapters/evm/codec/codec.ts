@@ -6,7 +6,7 @@ import {
   parseAbi,
   parseAbiItem,
   toFunctionSelector,
-} from "../viem.js";
+} from "viem/utils";
 import type { Address, Hex } from "../../../domain/lane.ts";
 import { nearestName } from "../../../domain/text/near-names.ts";
 import { BadEncoding, type Callee, type Codec } from "../../../ports/codec.ts";

@@ -1,4 +1,4 @@
-import { keccak256, numberToHex, parseTransaction, recoverAddress, serializeTransaction } from "../viem.js";
+import { keccak256, numberToHex, parseTransaction, recoverAddress, serializeTransaction } from "viem/utils";
 import type { Address, Hash, Hex } from "../../../domain/lane.ts";
 import { messageOf } from "../../../domain/text/thrown.ts";
 import type { Fees } from "../../../domain/transaction/fees.ts";

@@ -1,4 +1,4 @@
-import { decodeErrorResult, parseAbi } from "../viem.js";
+import { decodeErrorResult, parseAbi } from "viem/utils";
 import type { Hex } from "../../../domain/lane.ts";
 import type { Revert } from "../../../ports/chain.ts";
 import type { DecodedError } from "../../../ports/codec.ts";

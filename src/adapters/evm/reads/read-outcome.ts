@@ -2,7 +2,7 @@
  * Reads the logs and the revert reason of a mined transaction, for display. The data is untrusted: contracts write it,
  * endpoints report it. Malformed data counts as a bad response, and every list and text has a limit.
  */
-import { numberToHex, parseAbiItem, toEventSelector } from "../viem.js";
+import { numberToHex, parseAbiItem, toEventSelector } from "viem/utils";
 import type { Hash, Hex } from "../../../domain/lane.ts";
 import {
   type Call,

@@ -1,4 +1,4 @@
-import { numberToHex } from "../viem.js";
+import { numberToHex } from "viem/utils";
 import type { Address, Hash } from "../../../domain/lane.ts";
 import type { Fees } from "../../../domain/transaction/fees.ts";
 import type { ChainTransaction } from "../../../ports/chain.ts";

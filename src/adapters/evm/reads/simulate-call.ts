@@ -1,4 +1,4 @@
-import { numberToHex } from "../viem.js";
+import { numberToHex } from "viem/utils";
 import { defined } from "../../../domain/defined.ts";
 import type { Block, Call, Prospect, Simulation } from "../../../ports/chain.ts";
 import { decodeRevert, revertDataOf, shorten, textsOf } from "../codec/error-texts.ts";

@@ -1,4 +1,4 @@
-import { numberToHex } from "../viem.js";
+import { numberToHex } from "viem/utils";
 import type { Hash } from "../../../domain/lane.ts";
 import type { Block, BlockTag, ChainIdentity } from "../../../ports/chain.ts";
 import { headerHash } from "../proof/worker/header.js";

@@ -10,7 +10,7 @@ import {
 import { mkdir, open, readdir, readFile, rename, rm, stat } from "node:fs/promises";
 import { join } from "node:path";
 import { promisify } from "node:util";
-import { keccak256 } from "../viem.js";
+import { keccak256 } from "viem/utils";
 import type { Address } from "../../../domain/lane.ts";
 import { codeOf } from "../../../domain/text/thrown.ts";
 import { BadKey, parsePrivateKeys, readSecretFile, type SigningKey, toSigningKey, type Warn } from "./private-keys.ts";

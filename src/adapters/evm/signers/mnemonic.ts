@@ -1,6 +1,6 @@
 import { createHash, pbkdf2 } from "node:crypto";
 import { promisify } from "node:util";
-import { english, HDKey } from "../viem.js";
+import { english, HDKey } from "viem/accounts";
 import { BadKey, type SigningKey, toSigningKey } from "./private-keys.ts";
 
 const LENGTHS: readonly number[] = [12, 15, 18, 21, 24];

@@ -1,7 +1,7 @@
 import { createECDH } from "node:crypto";
 import { constants } from "node:fs";
 import { access, open, readFile } from "node:fs/promises";
-import { keccak256 } from "../viem.js";
+import { keccak256 } from "viem/utils";
 import type { Address } from "../../../domain/lane.ts";
 import { codeOf } from "../../../domain/text/thrown.ts";
 import { toHex } from "./worker/serialise.js";

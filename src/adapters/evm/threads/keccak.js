@@ -33,7 +33,7 @@ export async function loadKeccak(create = hashWasm.createKeccak) {
     const hasher = await create(256);
     return (bytes) => hasher.init().update(bytes).digest("binary");
   } catch {
-    const { keccak256: hash } = await import("../viem.js");
+    const { keccak256: hash } = await import("viem/utils");
     return (bytes) => hash(bytes, "bytes");
   }
 }

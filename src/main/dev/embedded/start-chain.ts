@@ -77,7 +77,7 @@ const DERIVATION_PATH = "m/44'/60'/0'/0";
  * chain.
  */
 export async function deriveAccounts({ mnemonic, accounts }: ChainSettings): Promise<readonly DevAccount[]> {
-  const { mnemonicToAccount, privateKeyToAddress } = await import("../../../adapters/evm/viem.js");
+  const { mnemonicToAccount, privateKeyToAddress } = await import("viem/accounts");
   // Derive the seed from the phrase once, not per account: it is slow.
   const parent = mnemonicToAccount(mnemonic, { path: DERIVATION_PATH }).getHdKey();
   return Array.from({ length: accounts }, (_, index) => {

@@ -88,7 +88,7 @@ const MAYBE_CUT_CREATION = /80(?:[0-7].|80|(?:8[1-9a-f]|9.|a0)(?:..){1,32})(?:8[
 
 async function isCutCreationSigned(bytes: unknown) {
   if (typeof bytes !== "string" || !MAYBE_CUT_CREATION.test(bytes)) return false;
-  const { parseTransaction } = await import("../../../../adapters/evm/viem.js");
+  const { parseTransaction } = await import("viem/utils");
   try {
     return isCutCreation(parseTransaction(bytes as `0x${string}`));
   } catch {
