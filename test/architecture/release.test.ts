@@ -1,5 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { changelogTrouble, missingAddresses, stepsOf } from "../../scripts/release-check.mjs";
+import { bundledIn, narrowed } from "../../scripts/sbom.mjs";
 import { readPackage } from "./package.ts";
 import { readText } from "./tree.ts";
 
@@ -42,5 +43,26 @@ describe("npm run release:check", () => {
     expect(changelogTrouble(readText("CHANGELOG.md"), version)).toBeNull();
     expect(changelogTrouble("# Changelog\n\n## [0.0.9]\n\n- text\n", "0.1.0")).toContain("no section [0.1.0]");
     expect(changelogTrouble(`## [0.1.0]\n${"- line\n".repeat(60)}`, "0.1.0")).toContain("61 lines");
+  });
+});
+
+describe("npm run sbom", () => {
+  it("keeps what is installed or bundled, and drops the tools of development", () => {
+    const component = (name: string) => ({ name, version: "1.0.0", "bom-ref": `${name}@1.0.0` });
+    const root = component("fencepost");
+    const document = {
+      metadata: { component: root },
+      components: ["pg", "fastify", "vitest"].map(component),
+      dependencies: [
+        { ref: "fencepost@1.0.0", dependsOn: ["pg@1.0.0", "fastify@1.0.0", "vitest@1.0.0"] },
+        { ref: "vitest@1.0.0", dependsOn: [] },
+      ],
+    };
+    const bundled = bundledIn("of this folder\n\n## fastify 1.0.0\n\nMIT\n");
+    expect(narrowed(document, new Set(["pg@1.0.0", ...bundled]))).toEqual({
+      metadata: { component: root },
+      components: [component("pg"), component("fastify")],
+      dependencies: [{ ref: "fencepost@1.0.0", dependsOn: ["pg@1.0.0", "fastify@1.0.0"] }],
+    });
   });
 });
