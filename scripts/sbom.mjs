@@ -5,7 +5,7 @@ import { readFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { argv, stdout } from "node:process";
 import { fileURLToPath } from "node:url";
-import { installedWith } from "./licences.mjs";
+import { packagesOf } from "./licences.mjs";
 
 const root = dirname(dirname(fileURLToPath(import.meta.url)));
 
@@ -24,20 +24,13 @@ export function narrowed(document, kept) {
   return { ...document, components, dependencies };
 }
 
-/** `name@version` of each package whose licence was bundled with its code. */
-export const bundledIn = (licences) =>
-  [...licences.matchAll(/^## (\S+) (\S+)$/gm)].map(([, name, version]) => `${name}@${version}`);
-
 function main() {
   const lock = JSON.parse(readFileSync(join(root, "package-lock.json"), "utf8")).packages;
-  const installed = installedWith(lock).map(({ name, version }) => `${name}@${version}`);
-  const bundled = bundledIn(readFileSync(join(root, "dist/bundle/THIRD-PARTY-LICENSES"), "utf8"));
+  const kept = new Set(packagesOf(lock).map(({ name, version }) => `${name}@${version}`));
   const text = execFileSync("npm", ["sbom", "--sbom-format=cyclonedx"], {
-    cwd: root,
-    encoding: "utf8",
-    maxBuffer: 2 ** 28,
+    ...{ cwd: root, encoding: "utf8", maxBuffer: 2 ** 28 },
   });
-  stdout.write(`${JSON.stringify(narrowed(JSON.parse(text), new Set([...installed, ...bundled])), null, 2)}\n`);
+  stdout.write(`${JSON.stringify(narrowed(JSON.parse(text), kept), null, 2)}\n`);
 }
 
 if (argv[1] === fileURLToPath(import.meta.url)) main();
