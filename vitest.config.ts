@@ -33,7 +33,7 @@ const EACH = {
     ...(process.env.FENCEPOST_PROCESSES_LONG === undefined ? PROCESSES : []),
     // Stacks of other people's tests, and what the documents say, on real nodes: `npm run test:pack`.
     ...(process.env.FENCEPOST_PACK_LONG === undefined
-      ? ["test/integration/{packed-loading,snippets,testing-stack}.test.ts"]
+      ? ["test/integration/{packed-*,snippets,testing-stack}.test.ts"]
       : []),
     // What the documents tell people to type, typed: `npm run test:docs`.
     ...(process.env.FENCEPOST_DOCS_LONG === undefined ? ["test/integration/documents/**"] : []),

@@ -1,11 +1,11 @@
 // Compiles src/ to dist/, copies what tsc does not (SQL migrations and the static files of the dashboard), and bundles the
-// command line. The library is imported as it was compiled.
+// command line. The library is imported as it was compiled, except for the functions of viem, which are bundled too.
 import { execFileSync } from "node:child_process";
 import { cpSync, rmSync, writeFileSync } from "node:fs";
 import { createRequire } from "node:module";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
-import { bundle } from "./bundle.mjs";
+import { bundle, bundleViem } from "./bundle.mjs";
 import { documentTypes } from "./document-types.mjs";
 import { thirdPartyLicences } from "./third-party.mjs";
 
@@ -19,4 +19,5 @@ for (const assets of ["adapters/postgres/migrations", "adapters/dashboard/public
 }
 await documentTypes(root);
 const packages = await bundle(root);
+await bundleViem(root);
 writeFileSync(join(root, "dist/bundle/THIRD-PARTY-LICENSES"), thirdPartyLicences(packages));

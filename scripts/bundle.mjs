@@ -1,7 +1,7 @@
 // Puts the command line, its threads and its child processes into few files, with the packages that they use. A node that
 // is started spends most of a second of processor time on finding, reading and linking 1,600 modules; eighty files take a
 // quarter of that. Nothing is minified: a stack names the function, and the part of the source (`application.js`).
-import { existsSync, readFileSync } from "node:fs";
+import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { basename, dirname, extname, join, relative } from "node:path";
 import { rolldown } from "rolldown";
 
@@ -53,6 +53,53 @@ export async function bundle(root) {
   });
   await bundle.close();
   return packagesOf(output, root);
+}
+
+const VIEM = /"(viem\/\w+)"/g;
+/** The two forms in which a compiled module may import functions of viem: each names them. */
+const VIEM_NAMED = /(?:import \{([^}]+)\} from |const \{([^}]+)\} = await import\()"(viem\/\w+)"/g;
+
+/**
+ * Writes the functions of viem that the compiled modules import to `dist/packages`, and has them imported from there:
+ * who installs the library does not install viem, which is 78 MB with its own packages. They are among the packages of
+ * `bundle`, because the command line uses them too.
+ */
+export async function bundleViem(root) {
+  const dist = join(root, "dist");
+  const names = new Map();
+  for (const path of modulesIn(dist)) {
+    const code = readFileSync(path, "utf8");
+    const named = [...code.matchAll(VIEM_NAMED)];
+    if (named.length !== [...code.matchAll(VIEM)].length) throw new Error(`${path}: import functions of viem by name`);
+    for (const [, imported, awaited, from] of named) {
+      const functions = (imported ?? awaited).split(",").map((name) => name.trim().split(/ as |:/)[0]);
+      names.set(from, new Set([...(names.get(from) ?? []), ...functions].filter((name) => name !== "")));
+    }
+    const place = (from) => relative(dirname(path), join(dist, "packages", fileOf(from)));
+    if (named.length > 0)
+      writeFileSync(
+        path,
+        code.replaceAll(VIEM, (_, from) => JSON.stringify(place(from))),
+      );
+  }
+  mkdirSync(join(dist, "packages"));
+  for (const [from, functions] of names) {
+    writeFileSync(join(dist, "packages", fileOf(from)), `export { ${[...functions].join(", ")} } from "${from}";\n`);
+  }
+  const input = [...names.keys()].map((from) => join(dist, "packages", fileOf(from)));
+  const bundle = await rolldown({ cwd: root, input, platform: "node", logLevel: "warn" });
+  await bundle.write({ dir: join(dist, "packages"), chunkFileNames: "viem-shared.js" });
+  await bundle.close();
+}
+
+const fileOf = (from) => `${from.replace("/", "-")}.js`;
+
+/** Compiled modules of the library: everything but the bundle of the command line. */
+function modulesIn(dist) {
+  const paths = readdirSync(dist, { recursive: true }).filter((path) => path.endsWith(".js"));
+  return paths
+    .filter((path) => !/^(?:bundle|adapters[\\/]dashboard[\\/]public)\b/.test(path))
+    .map((path) => join(dist, path));
 }
 
 /**

@@ -1,5 +1,5 @@
-// `npm run licences` writes docs/licences.md: what a program that depends on Fencepost installs, and under which licence. A test
-// compares the page with the lock file.
+// `npm run licences` writes docs/licences.md: what npm installs with Fencepost and what is bundled in it, and under which licence. A
+// test compares the page with the lock file.
 import { readFileSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { argv } from "node:process";
@@ -9,15 +9,21 @@ const root = dirname(dirname(fileURLToPath(import.meta.url)));
 
 const OPENING = `# Licences
 
-What is installed with Fencepost, from \`package-lock.json\` by \`npm run licences\`. Optional peers and what is needed for development
-alone are not among it. The texts of those that the command line bundles are in \`dist/bundle/THIRD-PARTY-LICENSES\`.
+What is installed with Fencepost or bundled in it, from \`package-lock.json\` by \`npm run licences\`. Optional peers and what is needed for
+development alone are not among it. The texts of those that are bundled are in \`dist/bundle/THIRD-PARTY-LICENSES\`.
 
 | package | version | licence |
 | --- | --- | --- |
 `;
 
-/** `name version`, with the licence and whether it would run a script when it is installed; sorted. */
-export function installedWith(lock) {
+/** Development dependencies whose code `npm run build` puts into dist/, with their own packages. */
+export const BUNDLED = ["commander", "fastify", "light-my-request", "pino", "prom-client", "viem"];
+
+/**
+ * The packages that are installed or bundled: name, version, licence, and whether it would run a script when it is
+ * installed; sorted.
+ */
+export function packagesOf(lock) {
   const found = new Map();
   const walk = (from, wanted) => {
     for (const name of Object.keys(wanted)) {
@@ -28,7 +34,9 @@ export function installedWith(lock) {
       walk(place, { ...dependencies, ...optionalDependencies });
     }
   };
-  walk("", lock[""].dependencies);
+  const { dependencies, devDependencies = {} } = lock[""];
+  const bundled = BUNDLED.filter((name) => name in devDependencies).map((name) => [name, devDependencies[name]]);
+  walk("", { ...dependencies, ...Object.fromEntries(bundled) });
   return [...found.values()].sort((a, b) => (`${a.name} ${a.version}` < `${b.name} ${b.version}` ? -1 : 1));
 }
 
@@ -42,7 +50,7 @@ function placeOf(lock, from, name) {
 }
 
 export function licencesPage(lock) {
-  const rows = installedWith(lock).map(({ name, version, license }) => `| ${name} | ${version} | ${license} |`);
+  const rows = packagesOf(lock).map(({ name, version, license }) => `| ${name} | ${version} | ${license} |`);
   return `${OPENING}${[...new Set(rows)].join("\n")}\n`;
 }
 

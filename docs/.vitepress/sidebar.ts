@@ -108,6 +108,7 @@ export const CHAPTERS: readonly Chapter[] = [
     pages: [
       ["Contributing", "CONTRIBUTING.md"],
       ["Changelog", "CHANGELOG.md"],
+      ["Releasing", "docs/releasing.md"],
       ["Reporting a hole", "SECURITY.md"],
     ],
   },

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { installedWith, licencesPage } from "../../scripts/licences.mjs";
+import { BUNDLED, licencesPage, packagesOf } from "../../scripts/licences.mjs";
 import { readPackage } from "./package.ts";
 import { importsOf, packageOf } from "./rules/imports.ts";
 import { type Lock, type LockedPackage, missingPlatforms, unportable } from "./rules/lock.ts";
@@ -8,14 +8,18 @@ import { readCode, readText } from "./tree.ts";
 const manifest = readPackage();
 const lock = (JSON.parse(readText("package-lock.json")) as { readonly packages: Lock }).packages;
 
-/** Dependencies that no file imports; docs/dependencies.md gives the reason for each. */
-const NOT_IMPORTED = ["light-my-request"];
+/** Dependencies that no file imports: `ws` is loaded by `require`. docs/dependencies.md gives the reason for each. */
+const NOT_IMPORTED = ["ws"];
+
+const isBundled = ([name]: readonly [string, string]) => BUNDLED.includes(name);
+const bundled = Object.fromEntries(Object.entries(manifest.devDependencies).filter(isBundled));
+const development = Object.entries(manifest.devDependencies).filter((each) => !isBundled(each));
 
 /**
  * Packages whose version the user of Fencepost chooses: an exact version in package.json would conflict with the
  * user's.
  */
-const BY_RANGE = ["@opentelemetry/api", "ethers", "ws"];
+const BY_RANGE = ["@opentelemetry/api", "ethers", "viem"];
 
 describe("dependencies", () => {
   // protects [What is installed] package.json, package-lock.json
@@ -33,12 +37,17 @@ describe("dependencies", () => {
         .map(({ target }) => packageOf(target)),
     );
     expect(Object.keys(manifest.dependencies).filter((name) => !used.has(name))).toEqual(NOT_IMPORTED);
+    // The source imports development dependencies only if they are bundled, or if they are optional peers.
+    const optional = Object.keys(manifest.peerDependencies);
+    const foreign = development.filter(([name]) => used.has(name) && !optional.includes(name));
+    expect(foreign.map(([name]) => name).filter((name) => !name.startsWith("@types/"))).toEqual([]);
   });
 
   it.each([
     ["Run time", manifest.dependencies],
     ["Optional peers", manifest.peerDependencies],
-    ["Development", manifest.devDependencies],
+    ["Bundled", bundled],
+    ["Development", Object.fromEntries(development)],
   ] as const)("are all listed in docs/dependencies.md under the heading %s", (title, declared) => {
     const reasons = reasonsUnder(title);
     expect([...reasons.keys()].sort()).toEqual(Object.keys(declared).sort());
@@ -67,13 +76,13 @@ describe("the packages installed with Fencepost", () => {
   });
 
   it("have only licences that require no more than a notice", () => {
-    expect(installedWith(lock).filter(({ license }) => !LICENCES.includes(license))).toEqual([]);
+    expect(packagesOf(lock).filter(({ license }) => !LICENCES.includes(license))).toEqual([]);
   });
 
   // protects [What is installed] package.json, package-lock.json
   it("run no script at installation", () => {
-    expect(installedWith(lock).length).toBeGreaterThan(20);
-    expect(installedWith(lock).filter(({ hasInstallScript }) => hasInstallScript)).toEqual([]);
+    expect(packagesOf(lock).length).toBeGreaterThan(60);
+    expect(packagesOf(lock).filter(({ hasInstallScript }) => hasInstallScript)).toEqual([]);
     expect(Object.keys(manifest.scripts).filter((name) => /^(pre|post)?install$/.test(name))).toEqual([]);
   });
 
@@ -84,7 +93,7 @@ describe("the packages installed with Fencepost", () => {
       "node_modules/a/node_modules/b": { version: "1.0.0", hasInstallScript: true },
       "node_modules/b": { version: "2.0.0", license: "GPL-3.0" },
     };
-    expect(installedWith(nested)).toEqual([
+    expect(packagesOf(nested)).toEqual([
       { name: "a", version: "1.0.0", license: "MIT", hasInstallScript: false },
       { name: "b", version: "1.0.0", license: "none", hasInstallScript: true },
     ]);

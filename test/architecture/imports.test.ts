@@ -115,7 +115,8 @@ describe("the check of imports", () => {
     ["src/client/a.ts", `import { Create, type Created } from "../contract/create.ts";`],
     ["src/client/a.ts", `import { request } from "undici";`],
     ["src/contract/a.ts", `import type { X } from "../application/api.ts";`],
-    ["src/contract/a.ts", `import { parseAbi } from "viem";`],
+    ["src/contract/a.ts", `import { parseAbi } from "abitype";`],
+    ["src/contract/a.ts", `import type { Abi } from "viem";`],
     ["src/viem/a.ts", `import { createClient } from "../client/index.ts";`],
     ["src/wallets/a.ts", `import { Problem } from "../contract/problem.ts";`],
     ["src/domain/a.ts", `import { x } from "../support/world.ts";`],
@@ -127,7 +128,7 @@ describe("the check of imports", () => {
   it.each([
     ["src/domain/a.ts", `import { createHash } from "node:crypto";`],
     ["src/client/a.ts", `import { type Create, type Created } from "../contract/create.ts";`],
-    ["src/contract/a.ts", `import type { Abi } from "viem";`],
+    ["src/contract/a.ts", `import type { Abi } from "abitype";`],
     ["src/main/a.ts", `const { migrate } = await import("../adapters/postgres/migrate.ts");`],
     ["src/adapters/evm/a.ts", `import { sign } from "viem/accounts"; import x from "@bitauth/libauth";`],
     ["src/application/a.ts", `const text = 'import { Pool } from "pg"'; // import "pg"`],

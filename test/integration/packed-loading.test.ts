@@ -17,8 +17,12 @@ const TOOLS = [
   "ethers@6.17.0",
   "jest@30.5.2",
   "publint@0.3.25",
+  "ts-node@10.9.2",
+  "tsx@4.23.15",
   "typescript@7.0.2",
   "typescript-5@npm:typescript@5.9.3",
+  "viem@2.57.1",
+  "vitest@4.1.12",
   "webpack@5.112.2",
 ];
 
@@ -44,6 +48,7 @@ const FILES: Readonly<Record<string, string>> = {
   "imported.mjs": IMPORT + SEND,
   "required.cjs": `const { createFencepost } = require("fencepost"); ${ASYNC}`,
   "app.test.js": `test("sends", async () => { const { createFencepost } = await import("fencepost"); ${SEND} });`,
+  "app.spec.mjs": `import { test } from "vitest"; ${IMPORT} test("sends", async () => {${SEND}}, 60_000);`,
   "typed/app.ts": IMPORT + ASYNC,
   "typed/subpaths.ts": reexports("testing", ...BUNDLED),
   "bundled.mjs": reexports(...BUNDLED),
@@ -58,6 +63,8 @@ const FILES: Readonly<Record<string, string>> = {
 };
 
 type Argv = readonly string[];
+
+const TS_NODE = ["node_modules/ts-node/dist/bin.js", "-C", "typescript-5", "-P", "typed/node10.json"];
 
 const tsc = (version: string, project: string) => [`node_modules/${version}/bin/tsc`, "-p", `typed/${project}.json`];
 
@@ -104,13 +111,16 @@ describe("the packed library sends a transaction if it is loaded by", () => {
     ["require", null, ["required.cjs"]],
     ["TypeScript compiled to CommonJS", tsc("typescript", "nodenext"), ["typed/nodenext/app.js"]],
     ["TypeScript 5 with node10 resolution", tsc("typescript-5", "node10"), ["typed/node10/app.js"]],
+    ["tsx", null, ["node_modules/tsx/dist/cli.mjs", "typed/app.ts"]],
+    ["ts-node", null, [...TS_NODE, "typed/app.ts"]],
+    ["Vitest", null, ["node_modules/vitest/vitest.mjs", "run", "app.spec.mjs"]],
     ["Jest", null, ["--experimental-vm-modules", "node_modules/jest/bin/jest.js", "app.test.js"]],
     ["a bundle of esbuild in ESM", esbuild("external.mjs", ["fencepost"]), ["dist/external.mjs"]],
     ["a bundle of esbuild in CommonJS", esbuild("external.cjs", ["fencepost"]), ["dist/external.cjs"]],
     ["a bundle of webpack", webpack("webpack.cjs", { fencepost: "commonjs fencepost" }), ["dist/webpack.cjs"]],
   ])("%s", async (name, build, run) => {
     if (build !== null) expect(await node(build)).toEqual({ code: 0, output: "" });
-    const said = name === "Jest" ? /CONFIRMED/ : /^CONFIRMED\n$/;
+    const said = ["Jest", "Vitest"].includes(name) ? /CONFIRMED/ : /^CONFIRMED\n$/;
     expect(await node(run)).toEqual({ code: 0, output: expect.stringMatching(said) });
   });
 });

@@ -6,10 +6,10 @@ import { fileURLToPath } from "node:url";
 
 const root = fileURLToPath(new URL("../../", import.meta.url));
 
-/** Packs the file that npm would publish into this directory. */
-export function pack(directory: string): string {
+/** Packs the file that npm would publish into this directory: of `fencepost`, or of `fencepost-client`. */
+export function pack(directory: string, from: "." | "./dist-client" = "."): string {
   const options = ["--ignore-scripts", "--silent", "--pack-destination", directory];
-  const name = execFileSync("npm", ["pack", ...options], { cwd: root, encoding: "utf8" }).trim();
+  const name = execFileSync("npm", ["pack", from, ...options], { cwd: root, encoding: "utf8" }).trim();
   return join(directory, name);
 }
 

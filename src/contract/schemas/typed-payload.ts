@@ -1,4 +1,4 @@
-import type { ContractConstructorArgs, ContractFunctionArgs, ContractFunctionName } from "viem";
+import type { ContractConstructorArgs, ContractFunctionArgs, ContractFunctionName } from "./abi-types.ts";
 import type { ReplaceOrder } from "./actions.ts";
 import type { CallPayload, CreateTransaction, DeployPayload, RawPayload } from "./create.ts";
 import type { KnownSignature } from "./signature.ts";

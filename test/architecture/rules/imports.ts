@@ -102,8 +102,7 @@ const LAYERS: Readonly<Record<string, Layer>> = {
   "src/domain": { imports: [], packages: ["node:crypto"] },
   "src/ports": { imports: ["src/domain"], packages: [] },
   "src/application": { imports: CORE, packages: [] },
-  // The contract layer takes its types of ABIs from viem.
-  "src/contract": { imports: ["src/domain"], packages: ["typebox"], typesOf: ["viem"] },
+  "src/contract": { imports: ["src/domain"], packages: ["typebox"], typesOf: ["abitype"] },
   "src/client": { imports: [], types: ["src/contract"], packages: [] },
   // Wallet libraries run in the caller's process: they use only the public interface and load no code of a node.
   "src/wallets": { imports: [], types: ["src/contract"], packages: [] },

@@ -20,7 +20,7 @@ it("the commands of docs/deployment.md install the program and the files that it
   const install = shellBlocks("docs/deployment.md").find((block) => block.startsWith("npm install")) ?? "";
   await runPrinted(install, {
     instead: {
-      [`fencepost@${readPackage().version}`]: pack(path),
+      [`./fencepost-${readPackage().version}.tgz`]: pack(path),
       "/opt/": join(path, "opt/"),
       "/etc/": join(path, "etc/"),
       " deploy/": ` ${join(ROOT, "deploy/")}`,

@@ -153,7 +153,7 @@ function refuse(socket: Duplex, answer: Posted) {
   socket.end(rawAnswer(answer), () => socket.destroy());
 }
 
-/** The part of the optional package `ws` that is used here. viem depends on `ws`, so it is usually installed. */
+/** The part of the package `ws` that is used here. npm installs it with Fencepost; the container image does without. */
 interface WebSocketUpgrader {
   handleUpgrade(request: IncomingMessage, socket: Duplex, head: Buffer, taken: (socket: WebSocketLike) => void): void;
 }

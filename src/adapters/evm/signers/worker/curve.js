@@ -58,7 +58,8 @@ function wasmCurve(secp256k1) {
 
 /** Signs with viem's JavaScript. @returns {Promise<Curve>} */
 async function loadJavaScriptCurve() {
-  const [{ sign }, { recoverPublicKey }] = await Promise.all([import("viem/accounts"), import("viem/utils")]);
+  const { sign } = await import("viem/accounts");
+  const { recoverPublicKey } = await import("viem/utils");
   return {
     kind: "javascript",
     async sign(privateKey, hash) {

@@ -1,0 +1,91 @@
+// `npm run release:check`: everything that must pass before a version is tagged, one after the other. `--list` prints the steps,
+// `--only NAME,NAME` runs some of them. A step that fails does not stop the others; the summary names it.
+import { spawnSync } from "node:child_process";
+import { readFileSync } from "node:fs";
+import { dirname, join } from "node:path";
+import { argv, exit, stdout } from "node:process";
+import { fileURLToPath } from "node:url";
+
+const root = dirname(dirname(fileURLToPath(import.meta.url)));
+
+/** Suites that are part of `npm test`, or of another suite. */
+const CONTAINED = ["test:unit"];
+
+/**
+ * The steps, each a name and a command. Every script `test:…` of package.json is one, so that none is forgotten.
+ *
+ * @param {{ scripts: Readonly<Record<string, string>> }} manifest
+ * @returns {readonly (readonly [name: string, command: string])[]}
+ */
+export function stepsOf({ scripts }) {
+  const suites = Object.keys(scripts).filter((name) => name.startsWith("test:") && !CONTAINED.includes(name));
+  return [
+    ["addresses", "node scripts/release-check.mjs --addresses"],
+    ["changelog", "node scripts/release-check.mjs --changelog"],
+    ["test", "npm test"],
+    ...suites.map((name) => [name, `npm run ${name}`]),
+    ["publish", "npm publish --dry-run --ignore-scripts"],
+    ["publish:client", "npm run build:client && npm publish ./dist-client --dry-run --ignore-scripts"],
+  ];
+}
+
+/**
+ * What the owner still has to write into package.json: the one place for it, from which both packages take it.
+ *
+ * @param {Readonly<Record<string, unknown>>} manifest
+ * @returns {string | null}
+ */
+export function missingAddresses(manifest) {
+  const missing = ["repository", "bugs", "homepage"].filter((name) => {
+    const value = manifest[name];
+    return !/^(?:git\+)?https:\/\/[^/\s]+\.[^/\s]+/.test(String(value?.url ?? value ?? ""));
+  });
+  if (missing.length === 0) return null;
+  return `package.json has no ${missing.join(", ")}: write the addresses of your repository there (docs/releasing.md)`;
+}
+
+/**
+ * Why the changelog cannot be released: no section of the version, or one that is too long to be read.
+ *
+ * @param {string} changelog
+ * @param {string} version
+ * @returns {string | null}
+ */
+export function changelogTrouble(changelog, version) {
+  const section = changelog.split(/^## /m).find((text) => text.startsWith(`[${version}]`));
+  if (section === undefined) return `CHANGELOG.md has no section [${version}]`;
+  const lines = section.trimEnd().split("\n").length;
+  return lines <= MOST_LINES ? null : `CHANGELOG.md: section [${version}] has ${lines} lines; at most ${MOST_LINES}`;
+}
+
+const MOST_LINES = 60;
+
+function main(options) {
+  const read = (path) => readFileSync(join(root, path), "utf8");
+  const manifest = JSON.parse(read("package.json"));
+  if (options[0] === "--addresses") return said(missingAddresses(manifest));
+  if (options[0] === "--changelog") return said(changelogTrouble(read("CHANGELOG.md"), manifest.version));
+  const only = options[0] === "--only" ? (options[1] ?? "").split(",") : null;
+  const steps = stepsOf(manifest).filter(([name]) => only === null || only.includes(name));
+  if (options[0] === "--list")
+    return said(
+      null,
+      steps.map(([name, command]) => `${name.padEnd(16)} ${command}`),
+    );
+  const results = steps.map(([name, command]) => {
+    stdout.write(`\n== ${name}: ${command}\n`);
+    const { status } = spawnSync(command, { cwd: root, shell: true, stdio: "inherit" });
+    return { name, passed: status === 0 };
+  });
+  const lines = results.map(({ name, passed }) => `${passed ? "passed" : "FAILED"}  ${name}`);
+  const failed = results.filter(({ passed }) => !passed).length;
+  return said(failed === 0 ? null : `${failed} of ${results.length} failed`, ["", ...lines]);
+}
+
+/** Prints lines and a trouble; the exit code is 1 if there is a trouble. */
+function said(trouble, lines = []) {
+  stdout.write([...lines, ...(trouble === null ? [] : [trouble])].map((line) => `${line}\n`).join(""));
+  return trouble === null ? 0 : 1;
+}
+
+if (argv[1] === fileURLToPath(import.meta.url)) exit(main(argv.slice(2)));
