@@ -17,6 +17,20 @@ export const CHAPTERS: readonly Chapter[] = [
     ],
   },
   {
+    title: "Recipes",
+    pages: [
+      ["Next.js", "docs/recipes/nextjs.md"],
+      ["NestJS", "docs/recipes/nestjs.md"],
+      ["AWS Lambda", "docs/recipes/lambda.md"],
+      ["Prisma", "docs/recipes/prisma.md"],
+      ["Drizzle", "docs/recipes/drizzle.md"],
+      ["Kysely", "docs/recipes/kysely.md"],
+      ["Knex", "docs/recipes/knex.md"],
+      ["TypeORM", "docs/recipes/typeorm.md"],
+      ["Python", "docs/recipes/python.md"],
+    ],
+  },
+  {
     title: "Guides: send",
     pages: [
       ["Embed the library", "docs/embed.md"],
