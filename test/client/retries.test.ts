@@ -1,7 +1,7 @@
-import type { Address } from "../../src/client/index.ts";
 import { createServer, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
 import { afterEach, describe, expect, it } from "vitest";
+import type { Address } from "../../src/client/index.ts";
 import {
   type ClientOptions,
   createClient,

@@ -2,7 +2,7 @@
  * Real ethers v6 on a real node and chain: contracts, deployments and receipts through the signer of
  * `fencepost/ethers`.
  */
-import { asAddress } from "../../src/client/index.ts";
+
 import {
   Contract,
   ContractFactory,
@@ -14,7 +14,7 @@ import {
 } from "ethers";
 import { type Stack, startFencepost } from "fencepost/testing";
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from "vitest";
-import { createClient } from "../../src/client/index.ts";
+import { asAddress, createClient } from "../../src/client/index.ts";
 import {
   FencepostSigner,
   type FencepostSource,

@@ -1,9 +1,10 @@
 /** Unmodified viem and ethers with `/rpc` as their only provider, on a real database and a real EVM. */
-import { asHex } from "../../src/client/index.ts";
+
 import { ContractFactory, JsonRpcProvider } from "ethers";
 import { createPublicClient, createWalletClient, http } from "viem";
 import { hardhat } from "viem/chains";
 import { describe, expect } from "vitest";
+import { asHex } from "../../src/client/index.ts";
 import { audit, untilSettled } from "../support/audit.ts";
 import { BLOCK_TIME_MS, it, OTHER_SIGNER, RECIPIENT, SIGNER } from "../support/integration.ts";
 import { rpcCall } from "../support/rpc-call.ts";

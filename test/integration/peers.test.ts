@@ -2,10 +2,11 @@
  * The routes between nodes accept only requests made with the private key of a live process. Nothing in the database
  * gives access to these routes.
  */
-import type { Address } from "../../src/client/index.ts";
+
 import { randomUUID } from "node:crypto";
 import { fileURLToPath } from "node:url";
 import { describe, expect } from "vitest";
+import type { Address } from "../../src/client/index.ts";
 import { type Database, it, OTHER_SIGNER, SIGNER } from "../support/integration.ts";
 import type { NodeProcess } from "../support/node-process.ts";
 import { parseExposition } from "../support/prometheus-text.ts";

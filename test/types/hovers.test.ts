@@ -33,12 +33,15 @@ function walkEntries(): void {
   const config = { extends: join(ROOT, "tsconfig.json"), compilerOptions, include: [], files: ["entries.ts"] };
   writeFileSync(join(place, "tsconfig.json"), JSON.stringify(config));
   const api = new API({ cwd: place });
-  const project = api.updateSnapshot({ openProjects: [join(place, "tsconfig.json")] }).getProject(join(place, "tsconfig.json"));
+  const project = api
+    .updateSnapshot({ openProjects: [join(place, "tsconfig.json")] })
+    .getProject(join(place, "tsconfig.json"));
   const checker = project?.checker;
   const source = project?.program.getSourceFile(file);
   if (checker === undefined || source === undefined) throw new Error("the entries cannot be read");
   const seen = new Set<number>();
-  const isOurs = ({ declarations }: NamedSymbol) => declarations.some(({ path }) => path.startsWith(DIST.toLowerCase()) || path.startsWith(DIST));
+  const isOurs = ({ declarations }: NamedSymbol) =>
+    declarations.some(({ path }) => path.startsWith(DIST.toLowerCase()) || path.startsWith(DIST));
 
   const visit = (type: Type | undefined, path: string): void => {
     if (type === undefined || seen.has(type.id)) return;
@@ -52,7 +55,8 @@ function walkEntries(): void {
       return;
     }
     visitCalls(type, path);
-    for (const member of checker.getPropertiesOfType(type)) if (isOurs(member)) visitMember(member, `${path}.${member.name}`);
+    for (const member of checker.getPropertiesOfType(type))
+      if (isOurs(member)) visitMember(member, `${path}.${member.name}`);
   };
   const visitMember = (member: NamedSymbol, path: string) => {
     fields++;
@@ -61,7 +65,8 @@ function walkEntries(): void {
   };
   const visitCalls = (type: Type, path: string) => {
     for (const call of checker.getSignaturesOfType(type, CALL)) {
-      for (const parameter of call.getParameters()) visit(checker.getTypeOfSymbol(parameter), `${path}(${parameter.name})`);
+      for (const parameter of call.getParameters())
+        visit(checker.getTypeOfSymbol(parameter), `${path}(${parameter.name})`);
     }
   };
 
@@ -73,7 +78,8 @@ function walkEntries(): void {
       const symbol = exported.flags & 2097152 ? checker.getAliasedSymbol(exported) : exported;
       const path = `${entry}: ${exported.name}`;
       if (!isOurs(symbol)) continue;
-      if (symbol.flags & (FUNCTION | CLASS) && checker.getDocumentationCommentOfSymbol(symbol).trim() === "") undocumented.push(path);
+      if (symbol.flags & (FUNCTION | CLASS) && checker.getDocumentationCommentOfSymbol(symbol).trim() === "")
+        undocumented.push(path);
       if (symbol.flags & FUNCTION) {
         if (!checker.getJsDocTagsOfSymbol(symbol).some(({ name }) => name === "example")) withoutExample.push(path);
         const type = checker.getTypeOfSymbol(symbol);

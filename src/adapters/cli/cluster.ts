@@ -1,6 +1,13 @@
 /** Commands `nodes` and `leases`, and the kill switch. */
 import type { Command } from "commander";
-import type { Address, ClusterNode, FencepostClient, KillSwitchState, KillWish, LaneLease } from "../../client/index.ts";
+import type {
+  Address,
+  ClusterNode,
+  FencepostClient,
+  KillSwitchState,
+  KillWish,
+  LaneLease,
+} from "../../client/index.ts";
 import { given } from "./answer.ts";
 import { askNode, type RemotePorts } from "./remote.ts";
 import { id, listing, prose, spare, tableOf, time } from "./table.ts";

@@ -10,7 +10,7 @@ import {
 import { during, given, print } from "./answer.ts";
 import { misused } from "./failure.ts";
 import { count, onNode, type RemoteOptions, type RemotePorts } from "./remote.ts";
-import { changeLine, colourOf, short, statusOf } from "./show-transaction.ts";
+import { changeLine, colourOf, statusOf } from "./show-transaction.ts";
 import { csvOf, id, listing, spare, time } from "./table.ts";
 import { type CliIo, type ExportFile, type View, viewOn } from "./terminal.ts";
 

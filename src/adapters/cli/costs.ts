@@ -5,8 +5,8 @@ import { inEther } from "./amounts.ts";
 import { given, print } from "./answer.ts";
 import { everyCost } from "./every-cost.ts";
 import { askNode, CHAIN_ID, count, instant, onNode, type RemoteOptions, type RemotePorts } from "./remote.ts";
-import { csvOf, tableOf } from "./table.ts";
-import type { CliIo, Paint } from "./terminal.ts";
+import { csvOf, id, prose, spare, tableOf, time } from "./table.ts";
+import type { CliIo, View } from "./terminal.ts";
 
 type CostsOptions = RemoteOptions & CostsQuery & { readonly csv?: true };
 
@@ -41,25 +41,25 @@ export function addFigures(program: Command, ports: RemotePorts): void {
     .addOption(CHAIN_ID);
 }
 
-function figuresTable({ from, to, buckets, keys }: History, paint: Paint) {
+function figuresTable({ from, to, buckets, keys }: History, view: View) {
   const seconds = (ms: number | undefined) => (ms === undefined ? null : `${(ms / 1_000).toFixed(1)} s`);
   const shown = tableOf<History["buckets"][number]>(`nothing happened from ${from} to ${to}`, {
-    at: "at",
+    at: time("at"),
     created: "created",
     completed: "completed",
     failed: "failed",
     p50: ({ finalityMs }) => seconds(finalityMs?.p50),
     p95: ({ finalityMs }) => seconds(finalityMs?.p95),
     fees: ({ fees }) => inEther(fees),
-    alerts: ({ troubles }) => troubles.map(({ code, count: times }) => `${code} ${times}`).join(", "),
-  })({ items: buckets }, paint);
+    alerts: prose(({ troubles }) => troubles.map(({ code, count: times }) => `${code} ${times}`).join(", ")),
+  })({ items: buckets }, view);
   const spend = tableOf<History["keys"][number]>("", {
     key: "key",
     chain: "chainId",
     completed: "completed",
     fees: ({ fees }) => inEther(fees),
   });
-  return keys.length === 0 ? shown : `${shown}\n${spend({ items: keys }, paint)}`;
+  return keys.length === 0 ? shown : `${shown}\n${spend({ items: keys }, view)}`;
 }
 
 async function costs(client: FencepostClient, options: CostsOptions, io: CliIo) {
@@ -74,14 +74,15 @@ const COST_COLUMNS = [
   ...["fees", "failedFees", "value"],
 ] as const;
 
-const costsTable = ({ by, from, to, items }: Costs, paint: Paint) =>
+const costsTable = ({ by, from, to, items }: Costs, view: View) =>
   `${tableOf<Costs["items"][number]>(`no transaction was created from ${from} to ${to}`, {
-    [by]: ({ group, name }) => (name === undefined ? group : `${name} ${group}`),
-    chain: "chainId",
+    [by]: id("group"),
+    name: spare(({ name }) => name ?? "", 2),
+    chain: spare("chainId", 1),
     transactions: "transactions",
     confirmed: "confirmed",
     failed: ({ failed, failedShare }) => `${failed} (${(failedShare * 100).toFixed(1)} %)`,
     fees: ({ fees }) => inEther(fees),
     "of failed": ({ failedFees }) => inEther(failedFees),
     value: ({ value }) => inEther(value),
-  })({ items }, paint)}`;
+  })({ items }, view)}`;

@@ -25,13 +25,16 @@ export async function everyCost(readPage: FencepostClient["costs"], query: Costs
 
 function added(a: Cost, b: Cost): Cost {
   const [confirmed, failed] = [a.confirmed + b.confirmed, a.failed + b.failed];
-  const sum = (name: "fees" | "failedFees" | "value") => `${BigInt(a[name]) + BigInt(b[name])}`;
+  const sum = (name: "fees" | "failedFees" | "value") => `${BigInt(a[name]) + BigInt(b[name])}` as const;
   return {
     ...a,
     transactions: a.transactions + b.transactions,
-    ...{ confirmed, failed },
+    confirmed,
+    failed,
     failedShare: failed === 0 ? 0 : Math.round((failed / (confirmed + failed)) * 10_000) / 10_000,
-    ...{ fees: sum("fees"), failedFees: sum("failedFees"), value: sum("value") },
+    fees: sum("fees"),
+    failedFees: sum("failedFees"),
+    value: sum("value"),
   };
 }
 

@@ -1,6 +1,13 @@
 /** `fencepost policy`: shows, changes and checks the policy document, and shows its usage. */
 import type { Command } from "commander";
-import type { Address, ApplyPolicies, PoliciesInForce, PolicyCheck, PolicyUsage, PolicyVerdict } from "../../client/index.ts";
+import type {
+  Address,
+  ApplyPolicies,
+  PoliciesInForce,
+  PolicyCheck,
+  PolicyUsage,
+  PolicyVerdict,
+} from "../../client/index.ts";
 import { roughly } from "./amounts.ts";
 import { given } from "./answer.ts";
 import { misused } from "./failure.ts";

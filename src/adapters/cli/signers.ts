@@ -68,7 +68,7 @@ export function addSigners(program: Command, ports: RemotePorts): void {
 }
 
 /** Asks before a signer is suspended on several chains at once: without `--chain-id` all its lanes stop. */
-async function suspendQuestion(client: FencepostClient, { chainId }: RealignOrder, signer: string) {
+async function suspendQuestion(client: FencepostClient, { chainId }: RealignOrder, signer: Address) {
   if (chainId !== undefined) return null;
   const lanes = await client.signer(signer).catch(() => null);
   if (lanes?.length === 1) return null;

@@ -194,11 +194,6 @@ export function figures(facts: Readonly<Record<string, string | number>>): strin
   return `\n${lines.join("")}\n`;
 }
 
-/** Removes control characters, which could move the terminal's cursor or overwrite its text. */
-export function inert(text: string): string {
-  return text.replace(/\p{Cc}+/gu, " ");
-}
-
 /** CSV as in RFC 4180, with lines that end in LF. */
 export function csvOf(columns: readonly string[], rows: readonly object[], withHead = true) {
   const line = (cells: readonly unknown[]) => `${cells.map(csvCell).join(",")}\n`;

@@ -4,7 +4,7 @@ import type { Abis, Caller, PutAbis, SignerNames } from "../../client/index.ts";
 import { misused } from "./failure.ts";
 import { askNode, type RemotePorts } from "./remote.ts";
 import { factsTable, tableOf } from "./table.ts";
-import type { Paint } from "./terminal.ts";
+import type { View } from "./terminal.ts";
 
 export function addWhoami(program: Command, ports: RemotePorts): void {
   const whoami = program.command("whoami").description("print the API key that is used, its scopes, and the node");
@@ -18,7 +18,7 @@ export function addWhoami(program: Command, ports: RemotePorts): void {
   });
 }
 
-function callerFacts({ key, scopes, signers, chains, nodeId, version }: Caller, paint: Paint) {
+function callerFacts({ key, scopes, signers, chains, nodeId, version }: Caller, view: View) {
   return factsTable(
     {
       key: key ?? "(none is required)",
@@ -27,7 +27,7 @@ function callerFacts({ key, scopes, signers, chains, nodeId, version }: Caller, 
       chains: chains?.join(", ") ?? "all",
       node: `${nodeId}, version ${version}`,
     },
-    paint,
+    view,
   );
 }
 

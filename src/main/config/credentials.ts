@@ -275,7 +275,7 @@ function pool(name: string, signers: unknown) {
 }
 
 /** Parses the pools of an environment variable; null if a pool has no signers or occurs twice. */
-function parsePools(text: string): WrittenPools | null {
+function parsePools(text: string): Readonly<Record<string, readonly string[]>> | null {
   const parts = text.split(",").map((part) => part.split("=").map((word) => word.trim()));
   const names = new Set(parts.map(([name]) => name));
   if (names.size < parts.length || parts.some((part) => part.length !== 2)) return null;

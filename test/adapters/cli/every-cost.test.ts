@@ -4,7 +4,7 @@ import type { Costs, CostsQuery } from "../../../src/client/index.ts";
 
 const RANGE = { from: "2026-01-01T00:00:00.000Z", to: "2026-01-02T00:00:00.000Z" };
 
-const cost = (group: string | null, chainId: number, fees: string): Costs["items"][number] => ({
+const cost = (group: string | null, chainId: number, fees: `${bigint}`): Costs["items"][number] => ({
   ...{ group, chainId, transactions: 2, confirmed: 1, failed: 1, failedShare: 0.5 },
   ...{ fees, failedFees: "1", value: `${2n ** 70n}` },
 });

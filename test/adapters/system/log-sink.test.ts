@@ -1,8 +1,8 @@
-import type { Checksum } from "../../../src/domain/text/checksum.ts";
 import { describe, expect, it } from "vitest";
 import { LOG_LEVELS, type LogLevel } from "../../../src/adapters/system/log-level.ts";
 import { createLogSink } from "../../../src/adapters/system/log-sink.ts";
 import type { LogFields, LogMethod } from "../../../src/adapters/system/logger.ts";
+import type { Checksum } from "../../../src/domain/text/checksum.ts";
 import type { TelemetryEvent } from "../../../src/ports/telemetry.ts";
 
 const lane = { chainId: 31337, signer: "0x00000000000000000000000000000000000000aa" } as const;

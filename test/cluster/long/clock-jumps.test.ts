@@ -2,10 +2,11 @@
  * A machine's wall clock jumps by an hour, forwards and back, while nodes run. Tested with libfaketime and real
  * processes.
  */
-import type { Address } from "../../../src/domain/lane.ts";
+
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { describe, expect, onTestFinished } from "vitest";
+import type { Address } from "../../../src/domain/lane.ts";
 import { auditCluster } from "../../support/cluster/auditor.ts";
 import {
   type Cluster,

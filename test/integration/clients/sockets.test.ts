@@ -1,9 +1,10 @@
 /** Unmodified viem and ethers with a WebSocket to `/rpc` as their only provider: `npm run test:clients`. */
-import { asHex } from "../../../src/client/index.ts";
+
 import { WebSocketProvider } from "ethers";
 import { createPublicClient, createWalletClient, webSocket } from "viem";
 import { hardhat } from "viem/chains";
 import { describe, expect } from "vitest";
+import { asHex } from "../../../src/client/index.ts";
 import { audit, untilSettled } from "../../support/audit.ts";
 import { BLOCK_TIME_MS, it, RECIPIENT, SIGNER } from "../../support/integration.ts";
 import { waitUntil } from "../../support/wait-until.ts";

@@ -1,5 +1,5 @@
-import type { Address } from "../../../src/client/index.ts";
 import { systemClock } from "../../../src/adapters/system/clock.ts";
+import type { Address } from "../../../src/client/index.ts";
 import type { Attention } from "../../../src/contract/schemas/attention.ts";
 import type { ClusterHistory } from "../../../src/contract/schemas/cluster-history.ts";
 import type { Completion } from "../../../src/contract/schemas/completions.ts";
