@@ -201,7 +201,9 @@ export function csvOf(columns: readonly string[], rows: readonly object[], withH
   return `${withHead ? line(columns) : ""}${lines.join("")}`;
 }
 
+/** Spreadsheets run a text that begins like a formula, and callers choose request ids: it gets an apostrophe. */
 function csvCell(value: unknown) {
-  const text = value === null || value === undefined ? "" : String(value);
+  const raw = String(value ?? "");
+  const text = typeof value === "string" && /^[=+\-@\t\r]/.test(raw) ? `'${raw}` : raw;
   return /[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
 }
