@@ -19,5 +19,5 @@ export interface AbiDocument {
 export interface AbiStore {
   abis(): Promise<AbiDocument>;
   /** Replaces all ABIs. */
-  putAbis(items: readonly NamedAbi[], changedBy: string): Promise<AbiDocument>;
+  replaceAbis(items: readonly NamedAbi[], changedBy: string): Promise<AbiDocument>;
 }

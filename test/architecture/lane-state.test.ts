@@ -28,6 +28,7 @@ const BESIDE: Readonly<Record<string, string>> = {
   "PoolMembers.chosen": "choices among members that other nodes own",
   "AttentionDesk.explained": "explanations of transactions of every node, kept for three seconds",
   kept: "questions of people about transactions of every node (queries/transactions.ts)",
+  byAddress: "contracts that have an ABI, not signers (queries/abis.ts)",
   known: "the EIP-55 spelling of any address (domain/text/checksum.ts)",
   // Indexes for finding lanes. The lanes fill them themselves: see LaneIndex in lane/owned-lane.ts.
   "ChainContext.hashes": "one look-up by hash for all lanes of a chain",

@@ -86,9 +86,9 @@ export function figureStoreContract(name: string, create: () => Promise<StoreSub
         abi: ["event Paid(address to)"],
         addresses: [(await holdLane(store)).lane.signer],
       };
-      const stored = await other.putAbis([item, { name: "Any", abi: [{ type: "fallback" }] }], "operator:alice");
+      const stored = await other.replaceAbis([item, { name: "Any", abi: [{ type: "fallback" }] }], "operator:alice");
       expect(stored).toMatchObject({ items: [item, { name: "Any" }], changedBy: "operator:alice" });
-      await other.putAbis([item], "operator:bob");
+      await other.replaceAbis([item], "operator:bob");
       expect(await other.abis()).toEqual({ items: [item], changedBy: "operator:bob", changedAt: expect.any(Date) });
       await other.close();
       await fresh.close();

@@ -553,7 +553,7 @@ export class MemoryStore
     return this.state.abis;
   }
 
-  async putAbis(items: readonly NamedAbi[], changedBy: string) {
+  async replaceAbis(items: readonly NamedAbi[], changedBy: string) {
     await this.reach();
     this.state.abis = { items: structuredClone(items), changedAt: this.now(), changedBy };
     return this.state.abis;

@@ -127,7 +127,7 @@ export function createAbiCalls(ports: AbiPorts & { readonly abiBook: Pick<AbiBoo
     abis: () => ports.store.abis(),
     /** Replaces all ABIs. INVALID_REQUEST if one of them cannot be read. */
     putAbis: async (request: { readonly items?: unknown }, actor: string) => {
-      const stored = await ports.store.putAbis(parseAbis(ports, request), actor);
+      const stored = await ports.store.replaceAbis(parseAbis(ports, request), actor);
       ports.abiBook.forget();
       return stored;
     },

@@ -8,7 +8,7 @@ export interface AbiRow {
 }
 
 export const readAbis = statement<AbiRow>("read-abis")`
-  SELECT a.items, a.changed_at, a.changed_by FROM fencepost.abi_document AS a`;
+  SELECT a.items, a.changed_at, a.changed_by FROM fencepost.abi_document AS a WHERE a.only_row`;
 
 /** Replaces all ABIs. $1: the items as JSON; $2: who replaced them. */
 export const replaceAbis = statement<AbiRow>("replace-abis")`
