@@ -9,7 +9,7 @@ const CONTENT_TYPES = new Map([
 ]);
 
 /** Stylesheets are listed one by one, so that no other file of the folder is served. */
-const STYLES = ["style.css", "top.css", "lists.css", "lane.css"];
+const STYLES = ["style.css", "top.css", "lists.css", "lane.css", "history.css"];
 const SCRIPTS = [
   "app",
   "api",
@@ -29,13 +29,15 @@ const PARTS = [
   "actions",
   "approval",
   "attempts",
-  "calls",
   "csv",
   "explanation",
   "filters",
+  "history",
+  "history-table",
   "lane-notices",
   "on-chain",
   "paging",
+  "panels",
   "action-dialog",
   "past-alerts",
   "raise",

@@ -8,6 +8,7 @@ import type { Child } from "./public/dom.js";
 
 export type { AnswerAt, AttentionItem, Explanation, ParametersOf, Problem, QueryAt, ReadPath, SignerLane, Transaction };
 
+export type History = AnswerAt<"/history">;
 export type Caller = AnswerAt<"/me">;
 export type Scope = Caller["scopes"][number];
 export type Attention = AnswerAt<"/attention">;

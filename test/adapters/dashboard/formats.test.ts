@@ -10,7 +10,6 @@ import {
   visible,
   weiOf,
 } from "../../../src/adapters/dashboard/public/formats.js";
-import { decodedCall } from "../../../src/adapters/dashboard/public/parts/calls.js";
 import { linkTo, parseRoute } from "../../../src/adapters/dashboard/public/routes.js";
 import { progressOf, STAGES, stageDurations, stageOf } from "../../../src/adapters/dashboard/public/stages.js";
 import type { Transaction } from "../../../src/contract/schemas/transaction-schema.ts";
@@ -171,32 +170,5 @@ describe("URLs of dashboard pages", () => {
   it("are parsed even if their encoding is invalid", () => {
     expect(parseRoute("#/tx/%E0%A4%A").parts).toEqual(["tx", "%E0%A4%A"]);
     expect(parseRoute("")).toEqual({ path: "/", parts: [], query: {} });
-  });
-});
-
-describe("contract calls on the dashboard", () => {
-  const word = (hex: string) => hex.padStart(64, "0");
-  const to = "70997970c51812dc3a010c7d01b50e0d17dc79c8";
-
-  it("are decoded if the function is a well-known one", () => {
-    expect(decodedCall(`0xa9059cbb${word(to)}${word("fa")}`)).toEqual({
-      name: "transfer",
-      args: [
-        { name: "to", value: `0x${to}` },
-        { name: "amount", value: "250" },
-      ],
-    });
-    expect(decodedCall("0xd0e30db0")).toEqual({ name: "deposit", args: [] });
-  });
-
-  it.each([
-    ["0x"],
-    ["0xa9059cbb"],
-    [`0xa9059cbb${word(to)}`],
-    [`0xa9059cbb${"f".repeat(64)}${word("fa")}`],
-    [`0xa22cb465${word(to)}${word("2")}`],
-    [`0x12345678${word(to)}`],
-  ])("are left as bytes if they cannot be decoded: %s", (data) => {
-    expect(decodedCall(data)).toBeNull();
   });
 });

@@ -23,6 +23,11 @@ const ASKED: readonly (readonly [string, string])[] = [
   ["/policy", "/policy"],
   ["/policy/usage", "/policy/usage"],
   ["/keys", "/keys"],
+  ["/me", "/me"],
+  ["/signer-names", "/signer-names"],
+  ["/history", "/history?chainId=8453"],
+  ["/history", "/history"],
+  ["/costs", "/costs?by=day&from=2026-11-02T09:00:00.000Z&to=2026-11-02T10:00:00.000Z"],
 ];
 
 /** The dashboard tests use fixed responses. These must be responses that a real node can give. */

@@ -1,13 +1,16 @@
 import { systemClock } from "../../../src/adapters/system/clock.ts";
 import type { Address } from "../../../src/client/index.ts";
+import type { Caller } from "../../../src/contract/calls/cluster.ts";
 import type { Attention } from "../../../src/contract/schemas/attention.ts";
 import type { ClusterHistory } from "../../../src/contract/schemas/cluster-history.ts";
 import type { Completion } from "../../../src/contract/schemas/completions.ts";
+import type { Costs, History } from "../../../src/contract/schemas/figures.ts";
 import type { NonceRuler } from "../../../src/contract/schemas/nonce-ruler.ts";
 import type { Notices } from "../../../src/contract/schemas/notice.ts";
 import type { Overview } from "../../../src/contract/schemas/overview.ts";
 import type { SignerLane } from "../../../src/contract/schemas/signers.ts";
 import type { Explanation, Transaction } from "../../../src/contract/schemas/transaction-schema.ts";
+import { SCOPES } from "../../../src/domain/keys/principal.ts";
 import type { Asked } from "./staged-node.ts";
 
 /**
@@ -37,6 +40,8 @@ export interface NightOptions {
   readonly words?: string;
   /** Number of lanes. */
   readonly lanes?: number;
+  /** Scopes of the API key; if absent, all. */
+  readonly scopes?: Caller["scopes"];
   /** Time in ms for which a long poll stays unanswered; if absent, as long as the request asks for. */
   readonly heldMs?: number;
 }
@@ -45,7 +50,7 @@ const hash = (n: number): `0x${string}` =>
   `0x${(0x6f4c9d2a1b8en * BigInt(n + 7919)).toString(16).padStart(16, "0").repeat(4).slice(0, 64)}`;
 const idOf = (n: number) => `019a4b7e-8a90-7cc1-b1d2-${n.toString(16).padStart(12, "0")}`;
 
-export function night({ now, isCalm = false, words, lanes = SIGNERS.length, heldMs }: NightOptions) {
+export function night({ now, isCalm = false, words, lanes = SIGNERS.length, heldMs, scopes }: NightOptions) {
   const at = (secondsAgo: number) => new Date(now().getTime() - secondsAgo * 1_000).toISOString();
   const scene = { at, isCalm, words, lanes };
   const answer = ({ path, query, method }: Asked): unknown => {
@@ -82,6 +87,14 @@ export function night({ now, isCalm = false, words, lanes = SIGNERS.length, held
         return id === "usage" ? usage(scene) : policies(scene);
       case "keys":
         return keys(scene);
+      case "me":
+        return caller(scopes);
+      case "signer-names":
+        return { items: [{ signer: SIGNERS[0], name: words ?? "payouts-1" }] };
+      case "history":
+        return strip(scene, query);
+      case "costs":
+        return costs(query);
       default:
         return null;
     }
@@ -352,6 +365,14 @@ function transaction({ at, words }: Staged, n: number): Transaction {
       data: `0xa9059cbb${SIGNERS[3].slice(2).toLowerCase().padStart(64, "0")}${(2_500_000).toString(16).padStart(64, "0")}`,
       value: n === AWAITING ? `${2n * 10n ** 18n}` : "0",
     },
+    decoded: {
+      contract: words ?? null,
+      name: words ?? "transfer",
+      args: [
+        { name: "to", value: SIGNERS[3].toLowerCase() },
+        { name: "amount", value: "2500000" },
+      ],
+    },
     gas: n === AWAITING ? null : "65000",
     metadata: words === undefined ? { customer: "c-17", batch: "2026-11-17" } : { words },
     validUntil: null,
@@ -604,6 +625,59 @@ function ruler({ at }: Staged, query: URLSearchParams): NonceRuler {
     final: 40,
     spans: shown,
   };
+}
+
+function caller(scopes: Caller["scopes"] = [...SCOPES]): Caller {
+  return { key: "on-call", scopes, signers: null, chains: null, nodeId: "node-a", version: "0.1.0" };
+}
+
+/** History with a quiet night, a burst, and a fee peak that left a transaction stuck. */
+function strip({ at, isCalm }: Staged, query: URLSearchParams): History {
+  const to = Date.parse(query.get("to") ?? at(0));
+  const from = Date.parse(query.get("from") ?? at(86_400));
+  const stepSeconds = Number(query.get("step") ?? 600);
+  const stepMs = stepSeconds * 1_000;
+  const count = Math.floor((to - from) / stepMs);
+  const isOneChain = query.has("chainId");
+  const gwei = (value: number) => String(Math.round(value * 1e9));
+  const buckets: History["buckets"] = Array.from({ length: count }, (_, index) => {
+    const share = index / count;
+    const peak = isCalm ? 0 : Math.max(0, 1 - Math.abs(share - 0.86) * 14);
+    const created = Math.round((30 + 26 * Math.sin(share * 9) + 60 * peak + (index % 5) * 3) * (stepSeconds / 60));
+    const failed = share > 0.84 && share < 0.9 ? Math.round(created * 0.06) : 0;
+    return {
+      at: new Date(Math.ceil(from / stepMs) * stepMs + index * stepMs).toISOString(),
+      created,
+      completed: Math.round(created * (1 - 0.35 * peak)),
+      failed,
+      stuck: 0,
+      reorged: 0,
+      finalityMs: { p50: 6_000 + 3_000 * peak + (index % 7) * 200, p95: 14_000 + 30_000 * peak + (index % 9) * 700 },
+      baseFee: isOneChain ? { avg: gwei(1.1 + 3.7 * peak + (index % 4) * 0.06), max: gwei(6) } : null,
+      offered: isOneChain ? { avg: gwei(2.6 + 2 * peak), max: gwei(6) } : null,
+      fees: String(BigInt(created) * 48_211n * 1_900_000_000n),
+      troubles: !isCalm && index === Math.floor(count * 0.86) ? [{ code: "STUCK", count: 2 }] : [],
+    };
+  });
+  const spend = { chainId: CHAIN, completed: 4_120, fees: "377490000000000001" };
+  return {
+    from: new Date(from).toISOString(),
+    to: new Date(to).toISOString(),
+    stepSeconds,
+    buckets: buckets.filter((_, index) => index % 23 !== 7),
+    keys: [{ key: "checkout", ...spend }],
+    signers: [
+      { signer: SIGNERS[0], name: "payouts-1", ...spend },
+      { signer: SIGNERS[1], name: null, ...spend, completed: 31, fees: "2840000000000000" },
+    ],
+  };
+}
+
+function costs(query: URLSearchParams): Costs {
+  const figures = { chainId: CHAIN, transactions: 1_204, confirmed: 1_190, failed: 14, failedShare: 0.0116 };
+  const amounts = { fees: "110374999999999999", failedFees: "1200000000000000", value: "3200000000000000000" };
+  const [from, to] = [String(query.get("from")), String(query.get("to"))];
+  return { by: "day", from, to, items: [{ group: "2026-11-17", ...figures, ...amounts }], next: null };
 }
 
 function completions({ at, words }: Staged, after: number) {

@@ -57,6 +57,9 @@ function iconButton(label, onclick, text) {
   return h("button.icon", { key: label, type: "button", "aria-label": label, title: label, onclick }, text);
 }
 
+/** How many scopes there are (src/domain/keys/principal.ts). */
+const ALL_SCOPES = 7;
+
 /** The API key of this tab with its scopes, and the node that answers. */
 function caller() {
   const { me } = world;
@@ -65,7 +68,7 @@ function caller() {
     me.signers === null ? [] : [plural(me.signers.length, "signer")],
     me.chains === null ? [] : [`chains ${me.chains.join(", ")}`],
   ].flat();
-  const scopes = me.key === null ? "everything" : me.scopes.join(", ");
+  const scopes = me.scopes.length === ALL_SCOPES ? "all scopes" : me.scopes.join(", ");
   const title = `Scopes: ${me.scopes.join(", ")}. ${limits.length === 0 ? "" : `Limited to ${limits.join(", ")}. `}Node ${me.nodeId}, version ${me.version}.`;
   return h(
     "p.caller",

@@ -5,6 +5,7 @@ import { countOf, shortHex, wordsOf } from "../formats.js";
 import { actionsForLane } from "../parts/actions.js";
 import { attemptsTable, marketNow } from "../parts/attempts.js";
 import { explainedOf, explanation } from "../parts/explanation.js";
+import { stripCard, stripOf } from "../parts/history.js";
 import { openNotice, pastNotices } from "../parts/lane-notices.js";
 import { raiseButton } from "../parts/raise.js";
 import { ruler, windowOf } from "../parts/ruler.js";
@@ -43,6 +44,7 @@ const asked = new Set();
  * @typedef {{
  *   readonly lane: SignerLane, readonly nonces: NonceRuler, readonly newest: readonly Transaction[],
  *   readonly noticed: readonly Notice[], readonly first: Transaction | null, readonly explained: Explanation | null,
+ *   readonly strip: Awaited<ReturnType<typeof stripOf>>,
  * }} LaneData
  * @typedef {Omit<NonNullable<SignerLane["decisions"]>[number], "reason" | "fencingToken"> & {
  *   readonly reason: string | null, readonly fencingToken: number | null, readonly tx?: Transaction,
@@ -63,7 +65,7 @@ export const lanePage = {
     const { chainId } = lane;
     const shown = windowOf(route.query, lane);
     const head = lane.headOfLine?.txId;
-    const [nonces, newest, noticed, first, explained] = await Promise.all([
+    const [nonces, newest, noticed, first, explained, strip] = await Promise.all([
       readApi("/signers/{signer}/nonces", {
         params: { signer },
         query: { chainId, from: shown.from, to: shown.to },
@@ -75,13 +77,14 @@ export const lanePage = {
         ? null
         : readApi("/tx/{txId}", { params: { txId: head }, query: { include: "history" }, signal }),
       head === undefined ? null : explainedOf(head, [lane.headOfLine?.state, lane.holes, lane.suspended], signal),
+      stripOf(route.query, { chainId, signer: lane.signer }, signal),
     ]);
-    return { lane, nonces, newest: newest.items, noticed: noticed.items, first, explained };
+    return { lane, nonces, newest: newest.items, noticed: noticed.items, first, explained, strip };
   },
 
   everyMs: ({ lane }) => (lane.pending + lane.stuck > 0 ? MOVING_MS : null),
 
-  view({ lane, nonces, newest, noticed, first, explained }, { route, go, refresh }) {
+  view({ lane, nonces, newest, noticed, first, explained, strip }, { route, go, refresh }) {
     // Compute the shown nonces from the address, not from the loaded data, so that an arrow key held down keeps moving
     // the window.
     const shown = windowOf(route.query, lane);
@@ -94,6 +97,7 @@ export const lanePage = {
       notices(lane),
       first === null || explained === null ? null : explanation(explained, first, { baseFee, refresh }),
       section("Nonces", { aside: quiet("next ", number(lane.cursor ?? 0)) }, ruler(nonces, shown, { route, go, lane })),
+      stripCard(strip, { query: route.query, parts: route.parts, scope: { chainId, signer } }),
       h(
         "div.columns",
         h("div", standing(lane, market), holes(lane), pastNotices(noticed), decisions(lane, first)),

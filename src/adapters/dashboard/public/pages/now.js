@@ -4,6 +4,7 @@ import { h } from "../dom.js";
 import { countOf, durationOf, plural, wordsOf } from "../formats.js";
 import { meaningOf } from "../parts/actions.js";
 import { approvalLine } from "../parts/approval.js";
+import { stripCard, stripOf } from "../parts/history.js";
 import { pastAlerts, places } from "../parts/past-alerts.js";
 import { actionButtons, withheld } from "../parts/scopes.js";
 import { testTransfers } from "../parts/test-transfers.js";
@@ -18,10 +19,11 @@ import { firstSteps } from "./transactions.js";
  *
  * @typedef {{
  *   readonly isNew: boolean, readonly signers: readonly SignerLane[], readonly problem: Error | null,
- *   readonly awaited: ReadonlyMap<string, Transaction>,
+ *   readonly awaited: ReadonlyMap<string, Transaction>, readonly strip: Awaited<ReturnType<typeof stripOf>>,
  * }} NowData
  */
 
+const LOOK_MS = 15_000;
 const MOODS = { CRITICAL: "critical", ERROR: "error", WARNING: "warning" };
 
 /**
@@ -32,21 +34,26 @@ const MOODS = { CRITICAL: "critical", ERROR: "error", WARNING: "warning" };
 export const nowPage = {
   title: () => "Now",
 
-  async load({ signal }) {
+  async load({ route, signal }) {
     // If the overview cannot be loaded, the list of problems is shown without it.
     const [attention, overview] = await Promise.all([
       world.attention ?? readApi("/attention", { signal }).then(counted("/attention")),
       world.overview ?? readApi("/overview", { signal }).then(counted("/overview")).catch(asError),
     ]);
     world.attention ??= attention;
-    if (overview instanceof Error) return { isNew: false, signers: [], problem: overview, awaited: new Map() };
+    if (overview instanceof Error)
+      return { isNew: false, signers: [], problem: overview, awaited: new Map(), strip: null };
     const isNew = total(overview.states) === 0;
     const signers = isNew || world.isDev ? (await readApi("/signers", { query: { limit: 20 }, signal })).items : [];
     world.overview ??= overview;
-    return { isNew, signers, problem: null, awaited: await awaitedOf(attention, signal) };
+    const [awaited, strip] = await Promise.all([awaitedOf(attention, signal), stripOf(route.query, {}, signal)]);
+    return { isNew, signers, problem: null, awaited, strip: isNew ? null : strip };
   },
 
-  view({ isNew, signers, problem, awaited }, { refresh }) {
+  /** The strip moves on also if nothing else changes. */
+  everyMs: () => LOOK_MS,
+
+  view({ isNew, signers, problem, awaited, strip }, { route, refresh }) {
     const { attention, overview } = world;
     if (attention === null) return null;
     return [
@@ -64,7 +71,14 @@ export const nowPage = {
       pastAlerts(attention.past),
       isNew ? firstSteps(signers) : null,
       overview === null ? h("p.notice.bad", `How everything goes cannot be shown: ${problem?.message}.`) : null,
-      overview === null ? null : [figures(overview), states(overview), chains(overview.chains)],
+      overview === null
+        ? null
+        : [
+            figures(overview),
+            stripCard(strip, { query: route.query, parts: [], scope: {} }),
+            states(overview),
+            chains(overview.chains),
+          ],
       world.isDev && signers.length > 0 && may("submit") ? testTransfers(signers) : null,
     ];
   },

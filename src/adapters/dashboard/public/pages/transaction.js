@@ -4,8 +4,6 @@ import { h } from "../dom.js";
 import { countOf, durationOf, exactOf, momentOf, plural, shortId, timeOf, visible, wordsOf } from "../formats.js";
 import { actionsFor, actionsOf, wordOf } from "../parts/actions.js";
 import { attemptsTable, marketNow } from "../parts/attempts.js";
-/** @import { DecodedCall } from "../parts/calls.js" */
-import { decodedCall } from "../parts/calls.js";
 import { explainedOf, explanation } from "../parts/explanation.js";
 import { onChain } from "../parts/on-chain.js";
 import { actionButtons, withheld } from "../parts/scopes.js";
@@ -167,9 +165,8 @@ function about(transaction) {
 }
 
 /** @param {Transaction} transaction */
-function call({ chainId, payload, gas, metadata }) {
+function call({ chainId, payload, decoded: known, gas, metadata }) {
   const { to, value, data } = payload;
-  const known = decodedCall(data);
   return section(
     "Payload",
     {},
@@ -177,7 +174,7 @@ function call({ chainId, payload, gas, metadata }) {
       To: to === null ? "a new contract" : explored(chainId, "address", to, code(to)),
       Value: [code(exactOf(value)), " ether ", copyButton(exactOf(value), "the value")],
       "Gas limit": gas === null ? null : countOf(Number(gas)),
-      Call: known === null ? null : decoded(known),
+      Call: known === undefined ? null : decoded(known),
       Data: data === "0x" ? null : dataOf(data),
       Metadata:
         metadata === null
@@ -187,10 +184,10 @@ function call({ chainId, payload, gas, metadata }) {
   );
 }
 
-/** @param {DecodedCall} call */
-function decoded({ name, args }) {
+/** @param {NonNullable<Transaction["decoded"]>} call */
+function decoded({ contract, name, args }) {
   return [
-    h("b", name),
+    h("b", contract === null ? name : `${contract}.${name}`),
     h(
       "ul.args",
       args.map((arg) => h("li", quiet(`${arg.name} `), code(arg.value))),

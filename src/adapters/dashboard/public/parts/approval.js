@@ -5,8 +5,6 @@
  */
 import { h } from "../dom.js";
 import { exactOf, plural } from "../formats.js";
-/** @import { DecodedCall } from "./calls.js" */
-import { decodedCall } from "./calls.js";
 import { code, explored, facts, left, quiet, said } from "./words.js";
 
 /** @param {Pick<Transaction, "state" | "subState">} transaction */
@@ -15,12 +13,12 @@ export function isAwaiting({ state, subState }) {
 }
 
 /** @param {Transaction} transaction */
-export function approvalFacts({ chainId, owner, payload, approval }) {
+export function approvalFacts({ chainId, owner, payload, decoded, approval }) {
   const { to, value, data } = payload;
   return facts({
     To: to === null ? "a new contract" : explored(chainId, "address", to, code(to)),
     Amount: h("b", `${exactOf(value)} ether`),
-    Call: callOf(data),
+    Call: callOf(data, decoded),
     "Asked for by": owner === null ? quiet("no API key") : ["the key ", said(owner, 64)],
     Rule: approval === undefined ? quiet("not told") : said(approval.rule, 200),
     "Worst cost": worstOf(approval),
@@ -33,25 +31,26 @@ export function approvalFacts({ chainId, owner, payload, approval }) {
  *
  * @param {Transaction} transaction
  */
-export function approvalLine({ payload: { to, value, data }, approval }) {
-  const known = decodedCall(data);
+export function approvalLine({ payload: { to, value, data }, decoded: known, approval }) {
   return h(
     "span.approval",
     h("b", `${exactOf(value)} ether`),
     " to ",
     // Show the receiver's address in full: a shortened address could belong to another account.
     to === null ? "a new contract" : code(to),
-    data !== "0x" && [", ", known === null ? unknownCall(data) : signed(known)],
+    data !== "0x" && [", ", known === undefined ? unknownCall(data) : signed(known)],
     approval !== undefined && [", by ", said(approval.rule, 120)],
     approval?.worstCost ? `, at most ${exactOf(approval.worstCost)} ether in all` : null,
   );
 }
 
-/** @param {string} data */
-function callOf(data) {
+/**
+ * @param {string} data
+ * @param {Transaction["decoded"]} known
+ */
+function callOf(data, known) {
   if (data === "0x") return "none: a transfer of ether";
-  const known = decodedCall(data);
-  if (known === null) return unknownCall(data);
+  if (known === undefined) return unknownCall(data);
   return [
     h("b", known.name),
     h(
@@ -61,7 +60,7 @@ function callOf(data) {
   ];
 }
 
-/** @param {DecodedCall} call */
+/** @param {NonNullable<Transaction["decoded"]>} call */
 function signed({ name, args }) {
   return [h("b", name), "(", args.map((arg, index) => [index === 0 ? "" : ", ", code(arg.value)]), ")"];
 }
@@ -69,7 +68,7 @@ function signed({ name, args }) {
 /** @param {string} data */
 function unknownCall(data) {
   const bytes = plural((data.length - 2) / 2, "byte");
-  return [h("span.bad", "a call that this page cannot read"), ": ", code(data.slice(0, 10)), ` and ${bytes} in all`];
+  return [h("span.bad", "a call that no ABI explains"), ": ", code(data.slice(0, 10)), ` and ${bytes} in all`];
 }
 
 /** @param {Transaction["approval"]} approval */

@@ -82,7 +82,9 @@ async function raisesOf({ signer, chainId }, baseFee) {
     readApi("/tx", { query: { ...query, state: "STUCK" } }),
     readApi("/tx", { query: { ...query, state: "TRACKING" } }),
   ]);
-  const all = pages.flatMap(({ items }) => items).sort((a, b) => (a.nonce ?? 0) - (b.nonce ?? 0));
+  // A transaction may change its state between the two reads, and then be in both.
+  const each = new Map(pages.flatMap(({ items }) => items).map((item) => [item.txId, item]));
+  const all = [...each.values()].sort((a, b) => (a.nonce ?? 0) - (b.nonce ?? 0));
   return all.flatMap((transaction) => {
     const attempt = transaction.attempts.at(-1);
     const isOpen = transaction.receipt === null && transaction.heldSince === null;

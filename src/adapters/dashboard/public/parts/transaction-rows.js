@@ -12,7 +12,7 @@ const COLUMNS = [
   ["To", "mid"],
   ["Ether", "right"],
   ["Call", "wide"],
-  ["Stage", "wide"],
+  ["Stage", "wide widest"],
   ["Nonce", "right mid"],
   ["Signer", "wide"],
   ["Created", "right"],
@@ -42,7 +42,7 @@ function row(transaction) {
     cell("mid", receiver(payload.to)),
     cell("right mono", payload.value === "0" ? quiet("0") : ether(payload.value)),
     cell("wide call", callOf(transaction)),
-    cell("wide", fenceOf(transaction)),
+    cell("wide widest", fenceOf(transaction)),
     cell("right mono mid", nonce === null ? quiet("none") : countOf(nonce)),
     cell("wide", laneLink(chainId, signer), " ", chainName(chainId)),
     cell("right", age(createdAt)),
@@ -115,6 +115,6 @@ function totalRow({ chainId, count, value, fees }, index = 0) {
     ),
     cell("mid"),
     cell("right mono", ether(String(value))),
-    ...["wide", "wide", "mid", "wide", ""].map((kind) => cell(kind)),
+    ...["wide", "wide widest", "mid", "wide", ""].map((kind) => cell(kind)),
   );
 }
