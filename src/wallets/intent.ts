@@ -34,7 +34,8 @@ function payloadOf(fields: RpcTransaction): Payload {
     ...(fields.type === undefined ? {} : { type: typeOf(fields.type) }),
   };
   const data = dataOf(fields);
-  if (fields.to !== undefined) return { to: String(fields.to) as Hex, ...(data === undefined ? {} : { data }), ...priced };
+  if (fields.to !== undefined)
+    return { to: String(fields.to) as Hex, ...(data === undefined ? {} : { data }), ...priced };
   if (data === undefined) throw unsupported("a transaction needs a receiver, or the code of a contract to deploy");
   return { bytecode: data, ...priced };
 }

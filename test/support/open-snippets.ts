@@ -59,7 +59,14 @@ function ofSdk({ signers, strangers, databaseUrl }: Stack): readonly RunnableSni
     const book = ({ state }) => log("booked", state) ?? process.exit(0);`;
   const texts = blocksOf("sdk.md").map((code, at) => `${given(at)}\n${code}\nawait db.end();\n`);
   const handle = /^[\w-]{36} \d+ success$/m;
-  return numbered("sdk", texts, [handle, /^\d+ [\w-]{36}$/m, /CONFIRMED/, /^[A-Z]+$/m, /^NO_CODE /m, /^booked CONFIRMED$/m]);
+  return numbered("sdk", texts, [
+    handle,
+    /^\d+ [\w-]{36}$/m,
+    /CONFIRMED/,
+    /^[A-Z]+$/m,
+    /^NO_CODE /m,
+    /^booked CONFIRMED$/m,
+  ]);
 }
 
 /** All snippets of docs/embed.md as one module: the first snippet starts the node that the others use. */

@@ -33,12 +33,16 @@ function walkEntries(): void {
   const config = { extends: join(ROOT, "tsconfig.json"), compilerOptions, include: [], files: ["entries.ts"] };
   writeFileSync(join(place, "tsconfig.json"), JSON.stringify(config));
   const api = new API({ cwd: place });
-  const project = api.updateSnapshot({ openProjects: [join(place, "tsconfig.json")] }).getProject(join(place, "tsconfig.json"));
+  const project = api
+    .updateSnapshot({ openProjects: [join(place, "tsconfig.json")] })
+    .getProject(join(place, "tsconfig.json"));
   const checker = project?.checker;
   const source = project?.program.getSourceFile(file);
   if (checker === undefined || source === undefined) throw new Error("the entries cannot be read");
   const seen = new Set<number>();
-  const isOurs = ({ declarations }: NamedSymbol) => declarations.some(({ path }) => path.startsWith(DIST.toLowerCase()) || path.startsWith(DIST));
+  // Shapes of other libraries' transactions are recognised, not written by the caller.
+  const isOurs = ({ declarations }: NamedSymbol) =>
+    declarations.some(({ path }) => path.startsWith(DIST) && !path.endsWith("/caller-transaction.d.ts"));
 
   const visit = (type: Type | undefined, path: string): void => {
     if (type === undefined || seen.has(type.id)) return;
@@ -51,17 +55,23 @@ function walkEntries(): void {
       for (const each of checker.getTypeArguments(type as never)) visit(each, `${path}[]`);
       return;
     }
-    visitCalls(type, path);
-    for (const member of checker.getPropertiesOfType(type)) if (isOurs(member)) visitMember(member, `${path}.${member.name}`);
+    for (const member of checker.getPropertiesOfType(type)) {
+      if (isOurs(member) && !member.name.startsWith("__")) visitMember(member, `${path}.${member.name}`);
+    }
   };
   const visitMember = (member: NamedSymbol, path: string) => {
     fields++;
     if (checker.getDocumentationCommentOfSymbol(member).trim() === "") undocumented.push(path);
-    visit(checker.getTypeOfSymbol(member), path);
+    const type = checker.getTypeOfSymbol(member);
+    // Parameters of a method are written by the caller; parameters of a callback are not.
+    if (type !== undefined && isMethodOfCaller(path)) visitCalls(type, path);
+    visit(type, path);
   };
+  const isMethodOfCaller = (path: string) => /^\S+ \w+\.\w+$/.test(path);
   const visitCalls = (type: Type, path: string) => {
     for (const call of checker.getSignaturesOfType(type, CALL)) {
-      for (const parameter of call.getParameters()) visit(checker.getTypeOfSymbol(parameter), `${path}(${parameter.name})`);
+      for (const parameter of call.getParameters())
+        visit(checker.getTypeOfSymbol(parameter), `${path}(${parameter.name})`);
     }
   };
 
@@ -73,7 +83,8 @@ function walkEntries(): void {
       const symbol = exported.flags & 2097152 ? checker.getAliasedSymbol(exported) : exported;
       const path = `${entry}: ${exported.name}`;
       if (!isOurs(symbol)) continue;
-      if (symbol.flags & (FUNCTION | CLASS) && checker.getDocumentationCommentOfSymbol(symbol).trim() === "") undocumented.push(path);
+      if (symbol.flags & (FUNCTION | CLASS) && checker.getDocumentationCommentOfSymbol(symbol).trim() === "")
+        undocumented.push(path);
       if (symbol.flags & FUNCTION) {
         if (!checker.getJsDocTagsOfSymbol(symbol).some(({ name }) => name === "example")) withoutExample.push(path);
         const type = checker.getTypeOfSymbol(symbol);
