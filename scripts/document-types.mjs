@@ -44,23 +44,28 @@ const objectsOf = (schema) => [schema, ...partsOf(schema).flatMap(objectsOf)].fi
 /** Comments of the settings in the source, in the form of a schema. */
 function settingsIn(source) {
   const commented = [...source.matchAll(/\/\*\*((?:(?!\*\/)[\s\S])*)\*\/\s+(\w+): /g)];
-  const properties = commented.map(([, text, name]) => [name, { description: text.replaceAll(/\s+\*?\s*/g, " ").trim() }]);
+  const properties = commented.map(([, text, name]) => [
+    name,
+    { description: text.replaceAll(/\s+\*?\s*/g, " ").trim() },
+  ]);
   return { properties: Object.fromEntries(properties) };
 }
 
 /** Inserts a comment above each member of a constant's type that its schema describes. Members are found by indentation. */
 function rewrite(file, schemaOf) {
   let open = [];
-  const lines = readFileSync(file, "utf8").split("\n").flatMap((line) => {
-    const [, constant] = /^(?:export )?declare const (\w+): /.exec(line) ?? [];
-    if (constant !== undefined) open = [{ indent: 0, schemas: objectsOf(schemaOf(constant) ?? {}) }];
-    const [, spaces, name] = /^( +)(?:readonly )?"?(\w+)"?\??: /.exec(line) ?? [];
-    if (name === undefined) return [line];
-    while ((open.at(-1)?.indent ?? -1) >= spaces.length) open.pop();
-    const members = (open.at(-1)?.schemas ?? []).flatMap(({ properties }) => properties[name] ?? []);
-    open.push({ indent: spaces.length, schemas: members.flatMap(objectsOf) });
-    const { description } = members.find((each) => each.description) ?? {};
-    return description === undefined ? [line] : [`${spaces}/** ${description.replaceAll("*/", "*\\/")} */`, line];
-  });
+  const lines = readFileSync(file, "utf8")
+    .split("\n")
+    .flatMap((line) => {
+      const [, constant] = /^(?:export )?declare const (\w+): /.exec(line) ?? [];
+      if (constant !== undefined) open = [{ indent: 0, schemas: objectsOf(schemaOf(constant) ?? {}) }];
+      const [, spaces, name] = /^( +)(?:readonly )?"?(\w+)"?\??: /.exec(line) ?? [];
+      if (name === undefined) return [line];
+      while ((open.at(-1)?.indent ?? -1) >= spaces.length) open.pop();
+      const members = (open.at(-1)?.schemas ?? []).flatMap(({ properties }) => properties[name] ?? []);
+      open.push({ indent: spaces.length, schemas: members.flatMap(objectsOf) });
+      const { description } = members.find((each) => each.description) ?? {};
+      return description === undefined ? [line] : [`${spaces}/** ${description.replaceAll("*/", "*\\/")} */`, line];
+    });
   writeFileSync(file, lines.join("\n"));
 }

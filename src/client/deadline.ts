@@ -3,6 +3,7 @@ import { timedOut } from "./error-classes.ts";
 /** All timers and random numbers of the SDK are in this file: it runs in the caller's process, without ports. */
 
 export interface CallOptions {
+  /** Ends the call when it is aborted; the call rejects with the signal's reason. */
   readonly signal?: AbortSignal;
   /** Time limit of the whole call in ms, repeats and pauses included. */
   readonly timeoutMs?: number;

@@ -35,17 +35,56 @@ import { NONCE_PATHS, type NonceCalls } from "./with-nonce.ts";
 
 /** Optional parts of a transaction. For "logs" the node reads the chain. */
 export type Include = "history" | "confirmations" | "logs";
-export type ReadOptions = CallOptions & { readonly include?: readonly Include[] };
+/** Options of a read. */
+export type ReadOptions = CallOptions & {
+  /** Optional parts to include. */
+  readonly include?: readonly Include[];
+};
 
 /** Identifies a transaction by its request id, with the signer or the pool that the request named. */
-export type RequestName = ({ readonly signer: Address } | { readonly pool: string }) & {
+export type RequestName = (
+  | {
+      /** Signer that the request named. */
+      readonly signer: Address;
+    }
+  | {
+      /** Pool that the request named. */
+      readonly pool: string;
+    }
+) & {
+  /** The caller's own id of the request. */
   readonly requestId: string;
+  /** Chain id; required if several chains are configured. */
   readonly chainId?: number;
 };
 
 /** Filter of notices. `open`: only notices that are neither acknowledged nor over. */
 export type NoticesWish = NoticesQuery;
-export type KillWish = KillOrder & { readonly signer?: Address };
+/** Subject of a kill. */
+export type KillWish = KillOrder & {
+  /** The only signer to kill; without it, everything. */
+  readonly signer?: Address;
+};
+
+/** Options of a read of one signer. */
+export type FreshOptions = CallOptions & {
+  /** True: the node asks the chain now, instead of using its latest values. */
+  readonly fresh?: boolean;
+};
+
+/** Options of the revocation of an API key. */
+export type RevokeOptions = CallOptions & {
+  /** The only secret to revoke; without it, the whole key. */
+  readonly secretId?: string;
+};
+
+/** Filter of the use of limits. */
+export interface PolicyUsageQuery {
+  /** Name of an API key. */
+  readonly key?: string;
+  /** Address of a signer. */
+  readonly signer?: Address;
+}
 
 /**
  * Fencepost's calls. Types, results and errors are the same whether the node runs in this process (`createFencepost`)
@@ -70,10 +109,13 @@ export interface FencepostFace<SendOptions extends CallOptions = CallOptions> ex
   ): Promise<readonly (SentTransaction | FencepostError)[]>;
   /** Creates a handle for a transaction that was sent before. */
   handle(txId: string, options?: CallOptions): Promise<SentTransaction>;
+  /** Reads a transaction by its id. */
   get(txId: string, options?: ReadOptions): Promise<Transaction>;
+  /** Reads a transaction by the caller's own request id. */
   getByRequest(request: RequestName, options?: ReadOptions): Promise<Transaction>;
   /** Explains in plain words why a transaction is not final yet, and what would help. */
   explain(txId: string, options?: CallOptions): Promise<Explanation>;
+  /** One page of transactions, newest first; pass `next` as `after` until it is null. */
   list(query?: TransactionListQuery, options?: CallOptions): Promise<TransactionPage>;
   /** One page of the completion feed. */
   completionsPage(query?: CompletionsQuery, options?: CallOptions): Promise<CompletionsPage>;
@@ -89,12 +131,13 @@ export interface FencepostFace<SendOptions extends CallOptions = CallOptions> ex
   waitFor(txId: string, options?: WaitOptions): Promise<Transaction>;
   /** Lists all lanes, read page by page. */
   signers(options?: CallOptions): Promise<readonly SignerLane[]>;
+  /** One page of lanes; pass `next` as `after` until it is null. */
   signersPage(query?: SignersQuery, options?: CallOptions): Promise<SignersPage>;
   /**
    * The lanes of one signer, one item per chain. With `fresh` the node reads the chain instead of using its latest
    * values.
    */
-  signer(address: Address, options?: CallOptions & { readonly fresh?: boolean }): Promise<readonly SignerLane[]>;
+  signer(address: Address, options?: FreshOptions): Promise<readonly SignerLane[]>;
   /**
    * Sends the stored bytes again, now. Like `reprice`, `cancel`, `replace` and `resolve` it returns the transaction; a
    * CONFLICT names the mined transaction.
@@ -127,6 +170,7 @@ export interface FencepostFace<SendOptions extends CallOptions = CallOptions> ex
    * already has may still be mined.
    */
   suspendTransaction(txId: string, request: actions.HoldOrder, options?: OrderOptions): Promise<Transaction>;
+  /** Ends the hold of one transaction. */
   resumeTransaction(txId: string, request: actions.HoldOrder, options?: OrderOptions): Promise<Transaction>;
   /**
    * Dry run: what the policies would decide about this transaction now, and how much it would count. Changes nothing.
@@ -140,12 +184,10 @@ export interface FencepostFace<SendOptions extends CallOptions = CallOptions> ex
    */
   applyPolicies(request: ApplyPolicies, options?: CallOptions): Promise<PoliciesInForce>;
   /** Use of the policy limits in this hour and day: of all keys and signers, or of one. */
-  policyUsage(
-    query?: { readonly key?: string; readonly signer?: Address },
-    options?: CallOptions,
-  ): Promise<PolicyUsage>;
+  policyUsage(query?: PolicyUsageQuery, options?: CallOptions): Promise<PolicyUsage>;
   /** Suspends a lane: creates are accepted and wait; nothing is sent. */
   suspend(signer: Address, request: actions.LaneOrder, options?: OrderOptions): Promise<readonly SignerLane[]>;
+  /** Resumes a suspended lane. */
   resume(signer: Address, request: actions.LaneOrder, options?: OrderOptions): Promise<readonly SignerLane[]>;
   /**
    * Lowers a lane's next nonce that an endpoint's false answers pushed too high; the result shows how far it was
@@ -167,7 +209,7 @@ export interface FencepostFace<SendOptions extends CallOptions = CallOptions> ex
    */
   addKey(key: AddKey, options?: CallOptions): Promise<NewKey>;
   /** Revokes an API key, or one of its secrets. */
-  revokeKey(name: string, options?: CallOptions & { readonly secretId?: string }): Promise<RevokedKey>;
+  revokeKey(name: string, options?: RevokeOptions): Promise<RevokedKey>;
   /**
    * Everything that needs an operator, worst first. With `revision` and `wait` (seconds) it resolves when the list has
    * changed.

@@ -23,6 +23,7 @@ export interface FeedPlace {
 export interface FeedStore {
   /** Loads the saved position; null or undefined if none was saved yet. */
   load(): Promise<FeedPlace | null | undefined> | FeedPlace | null | undefined;
+  /** Saves the position; the next item is delivered once this resolves. */
   save(place: FeedPlace): Promise<unknown> | unknown;
 }
 

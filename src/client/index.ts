@@ -29,6 +29,14 @@ export interface FencepostClient extends FencepostFace {
   sendBatch(transactions: readonly TransactionIntent[], options?: CallOptions): Promise<BatchResults["results"]>;
 }
 
+/**
+ * Creates a client of one or several nodes over HTTP. It has no dependencies and opens no connection of its own.
+ *
+ * @example
+ * const fencepost = createClient({ url: "https://fencepost.internal", apiKey });
+ * const tx = await fencepost.send({ signer, requestId: "order-42", payload: { to, value: 1n } });
+ * const { state } = await tx.final();
+ */
 export function createClient(options: ClientOptions): FencepostClient {
   const transport = createTransport(options);
   const calls = ordinaryCalls(transport);

@@ -42,6 +42,16 @@ export type {
   TypedReplaceOrder as ReplaceOrder,
 } from "../contract/schemas/typed-payload.ts";
 export type { CallOptions, OrderOptions } from "./deadline.ts";
-export type { FencepostFace, Include, KillWish, NoticesWish, ReadOptions, RequestName } from "./face.ts";
+export type {
+  FencepostFace,
+  FreshOptions,
+  Include,
+  KillWish,
+  NoticesWish,
+  PolicyUsageQuery,
+  ReadOptions,
+  RequestName,
+  RevokeOptions,
+} from "./face.ts";
 export type { FeedPlace, FeedStore, FollowedCompletion, FollowQuery, WaitOptions } from "./follow.ts";
 export type { Address, Hash, Hex } from "./hex.ts";

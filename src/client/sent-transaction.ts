@@ -29,6 +29,7 @@ export class SentTransaction implements AsyncIterable<Transaction> {
     this.#pollIntervalMs = pollIntervalMs;
   }
 
+  /** Id of the transaction; the same as `txId`. */
   get id(): string {
     return this.txId;
   }
@@ -57,18 +58,22 @@ export class SentTransaction implements AsyncIterable<Transaction> {
     return this.#until(isSettled, options);
   }
 
+  /** Reads the transaction. */
   async get(options?: ReadOptions): Promise<Transaction> {
     return this.#seen(await this.#calls.get(this.txId, options));
   }
 
+  /** Explains in plain words why the transaction is not final yet. */
   explain(options?: CallOptions): Promise<Explanation> {
     return this.#calls.explain(this.txId, options);
   }
 
+  /** Uses up the nonce with an empty transfer, unless the original is mined first. */
   async cancel(request: PricedOrder, options?: OrderOptions): Promise<Transaction> {
     return this.#seen(await this.#calls.cancel(this.txId, request, options));
   }
 
+  /** Signs another payload at the transaction's nonce. */
   async replace<const A extends SomeAbi = SomeAbi, F extends FunctionOf<A> = FunctionOf<A>>(
     request: TypedReplaceOrder<A, F>,
     options?: OrderOptions,
@@ -76,10 +81,12 @@ export class SentTransaction implements AsyncIterable<Transaction> {
     return this.#seen(await this.#calls.replace(this.txId, request, options));
   }
 
+  /** Signs the same payload at a higher price. */
   async reprice(request: PricedOrder, options?: OrderOptions): Promise<Transaction> {
     return this.#seen(await this.#calls.reprice(this.txId, request, options));
   }
 
+  /** Sends the stored bytes again, now. */
   async resubmit(request: ResubmitOrder, options?: OrderOptions): Promise<Transaction> {
     return this.#seen(await this.#calls.resubmit(this.txId, request, options));
   }

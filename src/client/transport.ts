@@ -9,6 +9,7 @@ export interface ClientOptions {
    * API key is sent only to these addresses, even if a response names another.
    */
   readonly url: string | readonly string[];
+  /** Secret of the API key, sent as a bearer token. */
   readonly apiKey?: string;
   /** Custom `fetch`, for proxies or tests. */
   readonly fetch?: typeof globalThis.fetch;

@@ -9,7 +9,12 @@ const NEVER_SENT = Symbol("never sent");
 /** How a reserved nonce was used: bytes to submit, the hash of a transaction that was sent, or `neverSent()`. */
 export type NonceUse = { readonly rawTransaction: Hex } | { readonly txHash: Hash } | typeof NEVER_SENT;
 
-/** The caller declares that nothing was signed with the nonce, so that the next transaction may use it. */
+/**
+ * The caller declares that nothing was signed with the nonce, so that the next transaction may use it.
+ *
+ * @example
+ * await fencepost.withNonce({ signer }, async ({ nonce }) => (await isNeeded(nonce) ? sign(nonce) : neverSent()));
+ */
 export function neverSent(): NonceUse {
   return NEVER_SENT;
 }
@@ -19,8 +24,11 @@ export type UsesNonce = (reserved: { readonly nonce: number; readonly reservatio
 export interface NonceCalls {
   /** Reserves a nonce for you to sign with. Without a requestId it gets a UUID as one. */
   reserveNonce(lane: ReserveNonce, options?: CallOptions): Promise<NonceReservation>;
+  /** Reads a reservation. */
   reservation(reservationId: string, options?: CallOptions): Promise<NonceReservation>;
+  /** Submits a transaction that you signed with a reserved nonce: it is stored, sent and followed. */
   submitReserved(reservationId: string, rawTransaction: Hex, options?: CallOptions): Promise<CreatedTransaction>;
+  /** Reports a transaction that you sent yourself with a reserved nonce: it is followed by its hash. */
   markUsed(reservationId: string, txHash: Hash, options?: CallOptions): Promise<CreatedTransaction>;
   /** Releases a reserved nonce. Call this only if nothing was signed with it. */
   releaseNonce(reservationId: string, options?: CallOptions): Promise<NonceReservation>;

@@ -4,6 +4,14 @@ import type { Fencepost, FencepostOptions } from "./library.ts";
 /**
  * Runs the same node as `fencepost start` inside this process, without HTTP. It forwards creates to nodes that have a
  * URL, but has none itself, and owns a lane only if no node with a URL serves it.
+ *
+ * @throws ConfigurationError if an option is wrong; UnavailableError if the database or the chain does not answer.
+ * @example
+ * const fencepost = await createFencepost({
+ *   databaseUrl: "postgres://app:secret@localhost/app",
+ *   chains: [{ rpc: "https://rpc.example", confirmations: 20 }],
+ *   awsKmsKeyIds: ["alias/payouts"],
+ * });
  */
 export async function createFencepost(options: FencepostOptions): Promise<Fencepost> {
   if (isBundled()) throw badConfiguration("", [BUNDLED]);

@@ -72,9 +72,11 @@ export interface SendOptions extends CallOptions {
 export interface BlocksOptions {
   /** Chain id; required if several chains are configured. */
   readonly chainId?: number;
+  /** Minimum number of blocks on top of a block before it is yielded; default 20. */
   readonly depth?: number;
   /** First block height; if absent, the chain's newest block at the time of the call. */
   readonly from?: number;
+  /** Ends the iteration when it is aborted. */
   readonly signal?: AbortSignal;
 }
 

@@ -80,5 +80,6 @@ export interface StuckDecision {
 
 /** Decides what to do with a stuck transaction. The lane's owner then carries the decision out. */
 export interface StuckResolutionHook {
+  /** Decides about one stuck transaction; a decision that is wrong or late changes nothing. */
   decide(context: StuckContext): StuckDecision | Promise<StuckDecision>;
 }

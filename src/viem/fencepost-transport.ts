@@ -24,7 +24,12 @@ export interface FencepostTransportOptions {
 type Request = (call: { readonly method: string; readonly params?: unknown }, options?: object) => Promise<unknown>;
 type Answer = (params: readonly unknown[], read: () => Promise<unknown>) => Promise<unknown>;
 
-/** A viem transport: sends through Fencepost, and reads from the chain. The client's account needs only an address. */
+/**
+ * A viem transport: sends through Fencepost, and reads from the chain. The client's account needs only an address.
+ *
+ * @example
+ * const wallet = createWalletClient({ account: signer, chain, transport: fencepost({ client, rpc: http(rpcUrl) }) });
+ */
 export function fencepost(options: FencepostTransportOptions): Transport<"fencepost"> {
   return (parameters) => {
     const inner = options.rpc(parameters);

@@ -91,6 +91,9 @@ export function hex(quantity: string | number): `0x${string}` {
 /**
  * Resolves with the transaction when it is CONFIRMED or FAILED_FINAL. The transaction is found by its id or by the hash
  * of any attempt.
+ *
+ * @example
+ * const { state } = await waitForFinal(client, { hash: await wallet.sendTransaction({ to, value: 1n }) });
  */
 export async function waitForFinal(
   source: FencepostSource,
@@ -104,6 +107,8 @@ export async function waitForFinal(
 
 /** Identifies a transaction: give either `txId` or a hash. */
 export interface TransactionName {
+  /** Id of the transaction. */
   readonly txId?: string;
+  /** Hash of any attempt of the transaction. */
   readonly hash?: string;
 }

@@ -14,6 +14,9 @@ const scope = AsyncLocalStorage === undefined ? null : new AsyncLocalStorage();
 /**
  * Gives the send within `work` a request id. A send that is repeated with the same id creates no second transaction.
  * Wallet libraries have no parameter for a request id, so it is passed through AsyncLocalStorage, across every await.
+ *
+ * @example
+ * const hash = await withRequestId("order-42", () => wallet.sendTransaction({ to, value: 1n }));
  */
 export function withRequestId<T>(requestId: string, work: () => T): T {
   if (scope === null) throw new Error("withRequestId needs AsyncLocalStorage: Node, Deno, Bun or a worker that has it");

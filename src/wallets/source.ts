@@ -27,16 +27,23 @@ export type Payload = Priced & ({ readonly to: Hex; readonly data?: Hex } | { re
 
 /** The part of a Fencepost client that wallet libraries need; `createClient` returns it. */
 export interface FencepostSource {
+  /** Sends a transaction. */
   send(intent: Intent): Promise<{ readonly txId: string }>;
+  /** Reads a transaction by its id. */
   get(txId: string): Promise<Transaction>;
+  /** Finds a transaction by the hash of any attempt. */
   list(query: { readonly txHash: Hex; readonly limit: number }): Promise<{ readonly items: readonly Transaction[] }>;
+  /** Waits until a transaction is final. */
   waitFor(txId: string, options?: WaitOptions): Promise<Transaction>;
   /** Lanes of a signer. If present, `eth_getTransactionCount(…, "pending")` returns the lane's next nonce. */
   signer?(address: Hex): Promise<readonly { readonly chainId: number; readonly cursor: number | null }[]>;
 }
 
 export interface WaitOptions {
+  /** Time limit of the wait in ms. */
   readonly timeoutMs?: number;
+  /** Ends the wait when it is aborted. */
   readonly signal?: AbortSignal;
+  /** Longest pause between two reads in ms. */
   readonly pollIntervalMs?: number;
 }

@@ -122,7 +122,7 @@ describe("a transfer of one wei", () => {
   it("costs no more than the ceiling on gas times fee, even if the ceiling per gas is higher", async ({ stage }) => {
     const most = ETHER / 1_000n;
     const { fencepost, events, balance } = await stage("a base fee of zero", {
-      options: { maxGasCostWei: String(most) },
+      options: { maxGasCostWei: most },
     });
     const before = await balance();
     const { txId } = await fencepost.send(transfer(0));

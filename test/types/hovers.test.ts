@@ -40,8 +40,9 @@ function walkEntries(): void {
   const source = project?.program.getSourceFile(file);
   if (checker === undefined || source === undefined) throw new Error("the entries cannot be read");
   const seen = new Set<number>();
+  // Shapes of other libraries' transactions are recognised, not written by the caller.
   const isOurs = ({ declarations }: NamedSymbol) =>
-    declarations.some(({ path }) => path.startsWith(DIST.toLowerCase()) || path.startsWith(DIST));
+    declarations.some(({ path }) => path.startsWith(DIST) && !path.endsWith("/caller-transaction.d.ts"));
 
   const visit = (type: Type | undefined, path: string): void => {
     if (type === undefined || seen.has(type.id)) return;
@@ -54,15 +55,19 @@ function walkEntries(): void {
       for (const each of checker.getTypeArguments(type as never)) visit(each, `${path}[]`);
       return;
     }
-    visitCalls(type, path);
-    for (const member of checker.getPropertiesOfType(type))
-      if (isOurs(member)) visitMember(member, `${path}.${member.name}`);
+    for (const member of checker.getPropertiesOfType(type)) {
+      if (isOurs(member) && !member.name.startsWith("__")) visitMember(member, `${path}.${member.name}`);
+    }
   };
   const visitMember = (member: NamedSymbol, path: string) => {
     fields++;
     if (checker.getDocumentationCommentOfSymbol(member).trim() === "") undocumented.push(path);
-    visit(checker.getTypeOfSymbol(member), path);
+    const type = checker.getTypeOfSymbol(member);
+    // Parameters of a method are written by the caller; parameters of a callback are not.
+    if (type !== undefined && isMethodOfCaller(path)) visitCalls(type, path);
+    visit(type, path);
   };
+  const isMethodOfCaller = (path: string) => /^\S+ \w+\.\w+$/.test(path);
   const visitCalls = (type: Type, path: string) => {
     for (const call of checker.getSignaturesOfType(type, CALL)) {
       for (const parameter of call.getParameters())

@@ -10,6 +10,7 @@ import { insertIntakeRow } from "./statements/intake.ts";
 
 /** The caller's own open database client: that of `pg`, or an object with the same `query` method. */
 export interface IntakeClient {
+  /** Runs one statement with parameters, in the open transaction. */
   query(text: string, values: unknown[]): Promise<unknown>;
 }
 

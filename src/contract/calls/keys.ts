@@ -6,7 +6,11 @@ import { ADMIN, declared, ok } from "./call.ts";
 
 /** API calls for keys that are managed while the nodes run. */
 
-const Name = Type.String({ pattern: "^[A-Za-z0-9_.-]{1,64}$", examples: ["checkout"] });
+const Name = Type.String({
+  pattern: "^[A-Za-z0-9_.-]{1,64}$",
+  description: "Name of the API key, kept with everything that it asks for.",
+  examples: ["checkout"],
+});
 const Scopes = list(oneOf(SCOPES), { minItems: 1, description: "Without any: read and submit." });
 const SecretId = Type.String({
   pattern: "^[0-9a-f]{8,64}$",
@@ -48,8 +52,11 @@ export const AddKey = closed(
     name: Name,
     ...optional({
       scopes: Scopes,
-      signers: list(Address, { minItems: 1 }),
-      chains: list(ChainId, { minItems: 1 }),
+      signers: list(Address, {
+        minItems: 1,
+        description: "The only signers that it may see and use; without it, all.",
+      }),
+      chains: list(ChainId, { minItems: 1, description: "The only chains that it may see and use; without it, all." }),
       createsPerSecond: CreatesPerSecond,
       readsPerSecond: ReadsPerSecond,
       queueShare: QueueShare,

@@ -1,7 +1,7 @@
 import { type Static, Type } from "typebox";
 import { AllowNoCode, FeeType, Payload } from "./create.ts";
 import { ChainId, HexInput, Quantity } from "./scalars.ts";
-import { closed, object, oneOf, optional, record, truth } from "./shapes.ts";
+import { closed, described, object, oneOf, optional, record, truth } from "./shapes.ts";
 
 /**
  * Schemas of operators' actions and their fields. Each action validates its own body in depth; these only describe it.
@@ -18,7 +18,12 @@ const audit = record(Type.Unknown(), "Whatever should be found again beside the 
 
 const said = { reason, audit: Type.Optional(audit) };
 const lane = { reason, chainId: Type.Optional(ChainId) };
-const fees = optional({ type: FeeType, gasPrice: Quantity, maxFeePerGas: Quantity, maxPriorityFeePerGas: Quantity });
+const fees = optional({
+  type: FeeType,
+  gasPrice: described(Quantity, "Wei per gas of a legacy or EIP-2930 transaction."),
+  maxFeePerGas: described(Quantity, "The most wei per gas, tip included."),
+  maxPriorityFeePerGas: described(Quantity, "Tip in wei per gas."),
+});
 
 export const ApprovalOrder = closed("ApprovalOrder", said);
 export type ApprovalOrder = Static<typeof ApprovalOrder>;
@@ -59,7 +64,10 @@ export const ResolveOrder = closed("ResolveOrder", {
     ),
     payload: Payload,
     allowNoCode: AllowNoCode,
-    fees: object(fees, { additionalProperties: false }),
+    fees: object(fees, {
+      additionalProperties: false,
+      description: "Fees of the new attempt; without them, the market's.",
+    }),
     rawTransaction: HexInput,
     nonce: Type.Integer({
       minimum: 0,

@@ -52,7 +52,7 @@ const position = { minimum: 0, maximum: Number.MAX_SAFE_INTEGER };
 
 export const CompletionsQuery = query({
   after: Type.Integer({ ...position, default: 0, description: "0 is the beginning." }),
-  epoch: Type.Integer(position),
+  epoch: Type.Integer({ ...position, description: "Epoch of `after`: refused if the feed has another one by now." }),
   limit: limit(1_000),
   include: oneOf(["cost"], "Adds `cost` to every item."),
   wait: Type.Number({

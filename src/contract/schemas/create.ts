@@ -21,10 +21,16 @@ import { closed, described, list, nullable, object, oneOf, optional, record, tru
  * these only describe and type them.
  */
 
-export const FeeType = oneOf(["legacy", "eip2930", "eip1559"], "", "eip1559");
+export const FeeType = oneOf(
+  ["legacy", "eip2930", "eip1559"],
+  "Type of the transaction; without it, the newest that the chain has.",
+  "eip1559",
+);
 
 export interface AccessListEntry {
+  /** Contract that the transaction reads or writes. */
   readonly address: Static<typeof Address>;
+  /** Storage slots of the contract, 32 bytes each. */
   readonly storageKeys: readonly Static<typeof Hash>[];
 }
 
@@ -33,24 +39,35 @@ const AccessList = Type.Unsafe<readonly AccessListEntry[]>(
 );
 
 const pricing = optional({
-  value: Quantity,
-  gas: GasLimit,
-  maxFeePerGas: Quantity,
-  maxPriorityFeePerGas: Quantity,
-  gasPrice: Quantity,
+  value: described(Quantity, "Wei to transfer with the call; none without it."),
+  gas: described(GasLimit, "Gas limit; without it, the chain's estimate with a margin."),
+  maxFeePerGas: described(
+    Quantity,
+    "The most wei per gas, tip included; without it, by the market, up to the chain's ceilings.",
+  ),
+  maxPriorityFeePerGas: described(Quantity, "Tip in wei per gas; without it, by the market."),
+  gasPrice: described(Quantity, "Wei per gas of a legacy or EIP-2930 transaction."),
   accessList: AccessList,
   type: FeeType,
 });
 
-const Arguments = Type.Unsafe<readonly unknown[]>(list(Type.Unknown()));
+const Arguments = Type.Unsafe<readonly unknown[]>(
+  list(Type.Unknown(), "Arguments of the function or constructor, in order."),
+);
 const Abi = Type.Unsafe<readonly unknown[]>(list(Type.Unknown(), "JSON, or human-readable lines."));
+
+const Receiver = described(Address, "Receiver: an account or a contract, in any casing without a wrong checksum.");
 
 const transfer = { to: STORY.recipient, value: "1000000000000000" };
 
 const RawPayload = closed(
   "RawPayload",
   { description: "A transfer, or a call whose data is already encoded.", examples: [transfer] },
-  { to: Address, data: Type.Optional(HexInput), ...pricing },
+  {
+    to: Receiver,
+    data: Type.Optional(described(HexInput, "Encoded call, as hex; none for a plain transfer.")),
+    ...pricing,
+  },
 );
 export type RawPayload = Static<typeof RawPayload>;
 
@@ -67,7 +84,7 @@ export const CallPayload = closed(
     ],
   },
   {
-    to: Address,
+    to: Receiver,
     function: Type.Unsafe<string | readonly unknown[]>({
       anyOf: [{ type: "string" }, { type: "array", items: {} }],
       description:
@@ -83,11 +100,18 @@ export type CallPayload = Static<typeof CallPayload>;
 export const DeployPayload = closed(
   "DeployPayload",
   { description: "A contract creation.", examples: [{ bytecode: "0x600a600c600039600a6000f3602a60005260206000f3" }] },
-  { bytecode: HexInput, ...optional({ abi: Abi, args: Arguments }), ...pricing },
+  {
+    bytecode: described(HexInput, "Creation code of the contract, with every library linked."),
+    ...optional({ abi: Abi, args: Arguments }),
+    ...pricing,
+  },
 );
 export type DeployPayload = Static<typeof DeployPayload>;
 
-export const Payload = Type.Union([RawPayload, CallPayload, DeployPayload], { title: "Payload" });
+export const Payload = Type.Union([RawPayload, CallPayload, DeployPayload], {
+  title: "Payload",
+  description: "What to send: a transfer or encoded call, a contract call, or a deployment.",
+});
 
 const Metadata = record(Type.Unknown(), "The caller's own notes, up to 8 KiB of JSON; not compared between repeats.");
 
@@ -131,7 +155,9 @@ export const CreateTransaction = closed(
   { examples: [{ signer: STORY.signer, requestId: "order-42", payload: transfer }] },
   {
     chainId: Type.Optional(ChainId),
-    signer: Type.Union([Address, Pool]),
+    signer: Type.Union([Address, Pool], {
+      description: "Sender: an address, or a pool of which the node chooses one.",
+    }),
     nonce: Type.Optional(ExactNonce),
     requestId: Type.Optional(RequestId),
     payload: Payload,

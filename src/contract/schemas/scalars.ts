@@ -74,7 +74,12 @@ export const ChainId = Type.Integer({
   examples: [31337],
 });
 
-export const Nonce = Type.Integer({ minimum: 0, maximum: Number.MAX_SAFE_INTEGER, examples: [7] });
+export const Nonce = Type.Integer({
+  minimum: 0,
+  maximum: Number.MAX_SAFE_INTEGER,
+  description: "Nonce of the signer's account.",
+  examples: [7],
+});
 
 export const TxId = Type.String({
   format: "uuid",

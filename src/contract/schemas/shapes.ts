@@ -16,7 +16,8 @@ export const count = (about: About = "", example?: number) => Type.Integer({ min
 export const ordinal = (about: About = "", example?: number) =>
   Type.Integer({ minimum: 1, ...keywords(about, example) });
 /** Schema of the maximum number of items on a page. */
-export const limit = (maximum: number, usual = 100) => Type.Integer({ minimum: 1, maximum, default: usual });
+export const limit = (maximum: number, usual = 100) =>
+  Type.Integer({ minimum: 1, maximum, default: usual, description: "The most items of one answer." });
 
 export function list<T extends TSchema>(items: T, about: About = "", example?: readonly unknown[]) {
   return Type.Array(items, keywords(about, example));

@@ -49,7 +49,7 @@ import {
   truth,
 } from "./shapes.ts";
 
-const State = oneOf(STATES, "", "CONFIRMED");
+const State = oneOf(STATES, "State of the transaction.", "CONFIRMED");
 export const SubStateWord = oneOf(
   Object.values(SUB_STATES).flat() as SubState[],
   "How far it has come, or why it ended.",
@@ -220,7 +220,7 @@ export const TransactionListQuery = query({
   txHash: hex({ pattern: "^0x[0-9a-fA-F]{64}$", description: "Any attempt's hash." }),
   createdAfter: described(Timestamp, "Only transactions whose `createdAt` is this time or later."),
   createdBefore: described(Timestamp, "Only transactions whose `createdAt` is before this time."),
-  order: oneOf(["newest", "oldest"], { default: "newest" }),
+  order: oneOf(["newest", "oldest"], { default: "newest", description: "Which come first." }),
   after: After,
   limit: limit(1_000, 50),
 });

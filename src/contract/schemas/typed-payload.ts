@@ -22,9 +22,15 @@ type Alone<T> = T & { readonly [Name in Exclude<PayloadMember, keyof T>]?: never
 type PayloadMember = "to" | "data" | "function" | "abi" | "args" | "bytecode";
 
 /** `value` is allowed only if the function is payable, or if the compiler does not know the ABI. */
-type PayableValue<IsPayable> = IsPayable extends true ? Pick<RawPayload, "value"> : { readonly value?: never };
+type PayableValue<IsPayable> = IsPayable extends true
+  ? Pick<RawPayload, "value">
+  : {
+      /** The function is not payable: it takes no value. */
+      readonly value?: never;
+    };
 
 interface CallBySignature<F extends string> extends Omit<CallPayload, "abi" | "function"> {
+  /** Signature such as `transfer(address,uint256)`, or an ABI in which exactly one function fits. */
   readonly function: KnownSignature<F> | readonly unknown[];
 }
 
@@ -32,16 +38,22 @@ type OfCall = Omit<CallPayload, "abi" | "function" | "args" | "value">;
 
 type CallByName<A extends SomeAbi, F extends FunctionOf<A>> = OfCall &
   PayableValue<F extends ContractFunctionName<A, "payable"> ? true : false> & {
+    /** The contract's ABI: JSON, or human-readable lines. */
     readonly abi: A;
+    /** Name of the function: one that writes. */
     readonly function: F;
+    /** Arguments of the function, in order, with the types that the ABI gives. */
     readonly args: ContractFunctionArgs<A, Writing, F>;
   };
 
 /** A call by full signature: if several functions of the ABI have the same name, the signature selects one. */
 type CallByFullName<A extends SomeAbi, Name extends FunctionOf<A>, IsPayable> = OfCall &
   PayableValue<IsPayable> & {
+    /** The contract's ABI: JSON, or human-readable lines. */
     readonly abi: A;
+    /** Full signature of the function, if several have its name. */
     readonly function: `${Name}(${string})`;
+    /** Arguments of the function, in order. */
     readonly args: CallPayload["args"];
   };
 
@@ -51,12 +63,15 @@ type OfDeploy<A extends SomeAbi> = Omit<BareDeploy, "value"> &
   PayableValue<[Extract<A[number], NonpayableConstructor>] extends [never] ? true : false>;
 
 type DeployWith<A extends SomeAbi> = OfDeploy<A> & {
+  /** The contract's ABI: JSON, or human-readable lines. */
   readonly abi: A;
+  /** Arguments of the constructor, in order, with the types that the ABI gives. */
   readonly args: ContractConstructorArgs<A>;
 };
 
 /** A deployment whose constructor has no arguments, or that has no constructor. */
 type DeployWithout<A extends SomeAbi> = OfDeploy<A> & {
+  /** The contract's ABI, whose constructor has no arguments. */
   readonly abi: ContractConstructorArgs<A> extends readonly [unknown, ...unknown[]] ? never : A;
 };
 
@@ -70,7 +85,10 @@ export type TypedPayload<A extends SomeAbi = SomeAbi, F extends FunctionOf<A> = 
   | Alone<DeployWith<A>>
   | Alone<DeployWithout<A>>;
 
-type With<A extends SomeAbi, F extends FunctionOf<A>> = { readonly payload: TypedPayload<A, F> };
+type With<A extends SomeAbi, F extends FunctionOf<A>> = {
+  /** What to send: a transfer or encoded call, a contract call, or a deployment. */
+  readonly payload: TypedPayload<A, F>;
+};
 
 /** The request body of POST /tx. */
 export type TransactionIntent<A extends SomeAbi = SomeAbi, F extends FunctionOf<A> = FunctionOf<A>> = Omit<

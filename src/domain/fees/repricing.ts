@@ -39,7 +39,9 @@ export interface RepricingView {
  * minimum of a replacement and limited by the ceiling, so a strategy cannot loop or overspend.
  */
 export interface RepricingStrategy {
+  /** Name of the strategy in events. */
   readonly name: string;
+  /** Proposes the fees of the next attempt; null if the current ones are high enough. */
   propose(view: RepricingView): Fees | null;
 }
 
@@ -68,7 +70,12 @@ export const marketRepricing: RepricingStrategy = {
   },
 };
 
-/** Strategy that adds a fixed share of the first fees each time, independent of the market. */
+/**
+ * Strategy that adds a fixed share of the first fees each time, independent of the market.
+ *
+ * @example
+ * await createFencepost({ ...options, repricing: linearRepricing(50) });
+ */
 export function linearRepricing(stepPercent = 25): RepricingStrategy {
   const step = BigInt(Math.max(1, Math.round(stepPercent)));
   return { name: "linear", propose: ({ first, attempts }) => scale(first, step * BigInt(attempts)) };

@@ -66,16 +66,17 @@ export const derivationPath = matching(
 );
 
 export interface ApiKey extends Partial<Quotas> {
+  /** Name of the API key, kept with everything that it asks for. */
   readonly name: string;
+  /** Secret of the API key, of at least 22 characters. */
   readonly secret: string;
+  /** What the API key may do; without it, `read` and `submit`. */
   readonly scopes?: readonly Scope[];
-  /** The signers and chains that the API key is limited to. */
+  /** The only signers that the API key may see and use. */
   readonly signers?: readonly Address[];
+  /** The only chains that the API key may see and use. */
   readonly chains?: readonly number[];
 }
-
-/** An API key as written in a configuration file. */
-type WrittenKey = Omit<ApiKey, "signers"> & { readonly signers?: readonly string[] };
 
 const KEY_FORM = "an API key is name:secret or name:secret:scope+scope, or an object with name and secret";
 /**
@@ -93,7 +94,7 @@ const KEY_LIMITS = {
   queueShare: share,
 };
 
-export const apiKey: Parser<ApiKey, string | WrittenKey> = (raw) => {
+export const apiKey: Parser<ApiKey, string | ApiKey> = (raw) => {
   const written = typeof raw === "object" && raw !== null ? raw : splitKey(asText(raw) ?? "");
   const { name, secret, ...limits } = written as Readonly<Record<string, unknown>>;
   const isKnown = Object.keys(limits).every((limit) => Object.hasOwn(KEY_LIMITS, limit));
@@ -151,7 +152,9 @@ export const endpointUrl = urlOf(/^https?:$/, "an endpoint begins with http:// o
 
 /** An endpoint in a configuration file: its URL, and whether transactions are sent to it. */
 export interface EndpointEntry {
+  /** URL of the endpoint: http or https. */
   readonly url: string;
+  /** `only`: a private endpoint, for sends alone. `never`: for reads alone. */
   readonly send?: SendRule;
 }
 

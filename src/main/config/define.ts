@@ -24,10 +24,16 @@ export interface ChainEntry extends Options<typeof CHAIN_SETTINGS> {
 }
 
 export interface FencepostConfig extends Options<typeof SETTINGS> {
+  /** Chains with their endpoints and settings; instead of `rpcUrl` and `chainId`. */
   readonly chains?: readonly ChainEntry[];
 }
 
-/** Gives a configuration file its type; returns the argument unchanged. */
+/**
+ * Gives a configuration file its type; returns the argument unchanged.
+ *
+ * @example
+ * export default defineConfig({ chains: [{ rpc: "https://rpc.example" }], keystoreDir: "keys" });
+ */
 export function defineConfig(config: FencepostConfig): FencepostConfig {
   return config;
 }

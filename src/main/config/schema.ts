@@ -79,6 +79,7 @@ export const CHAIN_SETTINGS = settings({
   receiptWorkers: whole(10, [1, 1000]),
   /** True: check for a transaction's receipt as soon as it is signed and stored. */
   fetchReceiptUponEntry: withDefault(false, flag),
+  /** True: send every transaction to all endpoints, instead of to the first that accepts it. */
   broadcastToAll: withDefault(false, flag),
   /** Time without a receipt after which a transaction's stored bytes are sent again. */
   resubmitInterval: timeOrOff(60_000, 100),
@@ -110,6 +111,7 @@ export const CHAIN_SETTINGS = settings({
     "maxFeePerGas/maxPriorityFeePerGas",
     matching(/^[\w.-]{1,200}\/[\w.-]{1,200}$/, "is not two paths such as standard.maxFee/standard.maxPriorityFee"),
   ),
+  /** Unit of the amounts in the gas oracle's response. */
   gasOracleUnit: oneOf("wei", "gwei"),
   /** How far a lane may send ahead: maximum number of nonces, counted from the lowest one that is not mined. */
   inFlightWindow: whole(64, [1, 100_000]),
@@ -188,6 +190,7 @@ const DATABASE = optional(credentials.databaseUrl, { secrets: secretsOfDatabaseU
 
 export const SETTINGS = {
   ...settings({
+    /** PostgreSQL of all nodes: `postgres://user:password@host:5432/database`. */
     databaseUrl: DATABASE,
     /** URL of the same database that bypasses the transaction pooler, for LISTEN. */
     directDatabaseUrl: DATABASE,
@@ -196,7 +199,9 @@ export const SETTINGS = {
       DEFAULT_SCHEMA,
       matching(/^[a-z_][a-z0-9_]{0,62}$/, "is not a schema name (1 to 63 of a to z, 0 to 9 and _)"),
     ),
+    /** Whether nodes wake each other by LISTEN and NOTIFY; `off` behind a pooler without sessions. */
     notifications: oneOf("on", "off"),
+    /** Whether statements are prepared by name; `auto` finds out whether a pooler allows it. */
     preparedStatements: oneOf("auto", "on", "off"),
     /** Endpoints of one chain. For several chains, use `chains`. */
     rpcUrl: optional(credentials.rpcUrls, {
@@ -208,18 +213,22 @@ export const SETTINGS = {
      * or has served that chain before.
      */
     chainId: optional(chainId),
+    /** Private keys in hex, which this process holds. Prefer a key service, or files. */
     privateKeys: optional(list(credentials.privateKey), {
       secrets: (keys: readonly string[]) => keys.map((key) => key.slice(2)),
       show: (keys: readonly string[]) => `${MASK} (${keys.length})`,
     }),
     /** Files of private keys in hex, one per line. */
     privateKeyFiles: optional(list(credentials.keyFile), { secrets: () => [] }),
+    /** Mnemonic phrase (BIP-39, English words) to derive keys from. */
     mnemonic: optional(credentials.mnemonic, HIDDEN),
     /** Number of accounts derived from the mnemonic, starting with the first. */
     mnemonicCount: whole(1, [1, 1_000]),
     /** BIP-32 path of derived accounts. The account's index replaces `{index}`, or is appended. */
     mnemonicPath: withDefault("m/44'/60'/0'/0", credentials.derivationPath),
+    /** Directory of encrypted keys (V3 JSON). */
     keystoreDir: optional(text),
+    /** File with the password of the keystore. */
     keystorePasswordFile: optional(text),
     /** Addresses whose keys the RPC node holds: it signs their transactions itself (`eth_sendTransaction`). */
     nodeSigners: optional(list(credentials.address)),
@@ -227,9 +236,11 @@ export const SETTINGS = {
     remoteSignerUrl: optional(credentials.endpointUrl, ENDPOINT),
     /** Accounts of the remote signer that this node uses. If not set, all of them. */
     remoteSignerAddresses: optional(list(credentials.address)),
-    /** PEM files for mutual TLS with the remote signer: its CA, and this node's certificate and key. */
+    /** PEM file of the CA that the remote signer's certificate comes from. */
     remoteSignerCaFile: optional(text),
+    /** PEM file of this node's certificate, for mutual TLS with the remote signer. */
     remoteSignerCertFile: optional(text),
+    /** PEM file of that certificate's key. */
     remoteSignerKeyFile: optional(text),
     /** AWS KMS keys of the spec ECC_SECG_P256K1: ids, ARNs or aliases. */
     awsKmsKeyIds: optional(list(credentials.awsKeyId)),
@@ -239,7 +250,9 @@ export const SETTINGS = {
     vaultKeyPaths: optional(list(credentials.vaultPath)),
     /** Where the keys are held: in a process of their own, or in a thread of the node. */
     signing: optional(choice("process", "thread")),
+    /** Listen address of the HTTP server. */
     host: withDefault("127.0.0.1", text),
+    /** Port of the HTTP server; 0: any free port. */
     port: whole(3000, [0, 65_535]),
     /**
      * Port for metrics, other nodes and operators. The main port then refuses their requests. If not set, one port
@@ -248,7 +261,9 @@ export const SETTINGS = {
     adminPort: optional(integer(0, 65_535)),
     /** Listen address of the admin port. If not set, that of `host`. */
     adminHost: optional(text),
+    /** Name of the node, kept over restarts. If not set, a new one at each start. */
     nodeId: optional(matching(/^[\w.:-]{1,128}$/, "is not a node id (1 to 128 letters, digits or . _ : -)")),
+    /** URL at which other nodes reach this one. If not set, derived from host and port. */
     advertiseUrl: optional(credentials.originUrl, { secrets: () => [] }),
     /**
      * Secrets shared by all nodes, which authenticate the nodes' keys independently of the database. The first one
@@ -282,10 +297,13 @@ export const SETTINGS = {
         show: (keys: readonly credentials.ApiKey[]) => keys.map((key) => `${key.name}:${MASK}`).join(", "),
       },
     ),
-    /** Default quotas of API keys: creates and chain reads per second on each node, and the share of a lane's queue. */
+    /** Default quota of an API key: creates per second on each node. */
     keyRate: optional(rate),
+    /** Default quota of an API key: chain reads per second on each node. */
     keyReadRate: optional(rate),
+    /** Default quota of an API key: share of a lane's queue, up to 1. */
     keyQueueShare: optional(share),
+    /** Whether API keys are required (`keys`), or none (`none`, on loopback addresses only). */
     auth: optional(choice("keys", "none")),
     /** JSON file of policies: permissions and spending limits of signers and API keys. */
     policyFile: optional(text),
@@ -295,18 +313,26 @@ export const SETTINGS = {
     pools: optional(credentials.pools, { show: credentials.showPools }),
     /** Names of signers, shown to people beside the address. */
     signerNames: optional(credentials.signerNames, { show: credentials.showSignerNames }),
+    /** Whether any node accepts a request (`worker-queue`), or redirects it to the lane's owner (`basic`). */
     mode: oneOf("worker-queue", "basic"),
     /**
      * Duration of a lane's lease. Longer in `dev`, so that a busy laptop keeps its lease; shorter in production, for a
      * faster takeover.
      */
     leaseDuration: { ...time(10_000, 500), devFallback: 60_000 },
+    /** Interval between two renewals of the lease; under half of its duration. */
     leaseRenewInterval: time(3000, 50),
+    /** How much earlier than the lease ends a node stops by itself. */
     clockSkewAllowance: time(1000, 0),
+    /** Maximum number of writes in one group commit. */
     batchSize: whole(200, [1, 10_000]),
+    /** Longest wait for other writes before a group commit. */
     batchTimeout: time(2, 0),
+    /** Number of shards of the write queue, in units of 64. */
     writerWorkers: whole(256, [1, 65_536]),
+    /** Maximum number of requests that wait for one lane; beyond it, QUEUE_FULL. */
     queueLimit: whole(10_000, [1, MAX_COUNT]),
+    /** Longest time that a node that is stopped finishes its work. */
     drainTimeout: time(5000, 0),
     /** Age after which final transactions and completions are deleted. */
     retention: ageOr("off", SHORTEST_RETENTION_MS),
@@ -324,6 +350,7 @@ export const SETTINGS = {
     alertWebhookUrl: optional(credentials.webhookUrl, ENDPOINT),
     /** Format of alerts. If not set, chosen by the URL's host (Slack, DingTalk, Feishu), otherwise plain JSON. */
     alertWebhookFormat: optional(choice(...ALERT_FORMATS)),
+    /** Least severity of the lines that are logged. */
     logLevel: withDefault("info", choice(...LOG_LEVELS)),
   }),
   ...CHAIN_SETTINGS,

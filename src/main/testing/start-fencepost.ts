@@ -25,6 +25,7 @@ export interface ChainInHand extends Pick<DevChain, "rpc"> {
   reorg(depth: number): Promise<void>;
   /** Stops the block timer. Resolves when the block in progress is made. */
   pauseMining(): Promise<void>;
+  /** Starts the block timer again. */
   resumeMining(): Promise<void>;
   /** Sets the base fee of every block from the next one on; null: the chain's own rule again. */
   setBaseFee(wei: bigint | null): Promise<void>;
@@ -37,6 +38,7 @@ export interface StackOptions {
   readonly blockTimeMs?: number | null;
   /** Blocks on top of a transaction's block until it is CONFIRMED; default 1. */
   readonly confirmations?: number;
+  /** Chain id; default 31337. */
   readonly chainId?: number;
   /**
    * URL of a PostgreSQL server of your own, with the right to create databases. Each test stack creates a database
@@ -57,13 +59,17 @@ export interface Stack {
   readonly url: string;
   /** URL of the chain. */
   readonly rpcUrl: string;
+  /** Id of the chain. */
   readonly chainId: number;
+  /** Client of the node. */
   readonly client: FencepostClient;
   /** Signers of the node; each has 10,000 ether. */
   readonly signers: readonly `0x${string}`[];
   /** Two more funded accounts that the node has no keys for. */
   readonly strangers: readonly DevAccount[];
+  /** URL of the stack's own database. */
   readonly databaseUrl: string;
+  /** The chain, with control over its blocks. */
   readonly chain: ChainInHand;
   /** Stops the node and starts another one on the same port. `kill`: true to kill the node as if it had crashed. */
   restartNode(how?: "drain" | "kill"): Promise<void>;
@@ -79,6 +85,12 @@ const INSTEAD = { database: "give startFencepost the databaseUrl of a server of 
 /**
  * Starts a stack (node, database, chain). Any number may run at once, in one process or several: each stack has its own
  * ports, database and chain.
+ *
+ * @example
+ * const stack = await startFencepost();
+ * const tx = await stack.client.send({ signer: stack.signers[0], payload: { to, value: 1n } });
+ * await tx.final();
+ * await stack.stop();
  */
 export async function startFencepost(options: StackOptions = {}): Promise<Stack> {
   const { signers = 3, confirmations = 1, blockTimeMs = 100, chainId, databaseUrl } = options;

@@ -9,7 +9,9 @@ type ProviderConfig = import("@nomicfoundation/edr").ProviderConfig;
 const DEV_MNEMONIC = "test test test test test test test test test test test junk";
 
 export interface DevAccount {
+  /** Address of the account. */
   readonly address: `0x${string}`;
+  /** Private key of the account: public, for development chains alone. */
   readonly privateKey: `0x${string}`;
 }
 
