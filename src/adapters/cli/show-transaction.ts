@@ -172,15 +172,15 @@ export function explanationInWords(explanation: Explanation, view: View): string
   const others = causes.filter(({ text }) => !summary.includes(text));
   const why = others.map(({ code, text, since }) => {
     const when = since === undefined ? "" : ` (since ${dated(since, view)})`;
-    return withCodes("  • ", `${inert(text)}${when}`, [code], view);
+    return withCodes(`${inert(text)}${when}`, [code], view, { mark: "  • " });
   });
   const before = blockedBy === undefined ? "" : `\nIt waits for nonce ${blockedBy.nonce}${idOf(blockedBy, view)}.\n`;
   const advice = help.flatMap(({ code, text }) => [
-    withCodes("  → ", inert(text), [code], view),
+    withCodes(inert(text), [code], view, { mark: "  → " }),
     ...actions.filter((action) => action.code === code).map((action) => `      ${commandOf(action, view)}\n`),
   ]);
   return [
-    withCodes("", inert(summary), mentioned, view, "bold"),
+    withCodes(inert(summary), mentioned, view, { colour: "bold" }),
     why.length === 0 ? "" : `\n${mentioned.length === 0 ? "Why" : "Also"}:\n${why.join("")}`,
     before,
     advice.length === 0 ? "" : `\nWhat helps:\n${advice.join("")}`,
@@ -188,7 +188,12 @@ export function explanationInWords(explanation: Explanation, view: View): string
 }
 
 /** Prose behind a mark, with the codes of its causes after it in grey. */
-function withCodes(mark: string, text: string, codes: readonly string[], view: View, colour?: Colour) {
+function withCodes(
+  text: string,
+  codes: readonly string[],
+  view: View,
+  { mark = "", colour }: { readonly mark?: string; readonly colour?: Colour },
+) {
   const lines = indented(mark, [text, ...codes].join(" "), view);
   const end = lines.length - codes.join(" ").length;
   const said = lines.slice(0, end);
