@@ -15,11 +15,16 @@ interface Terminal {
  */
 export function askOnTerminal({ stdin, stderr }: Terminal = process): Ask | null {
   if (stdin.isTTY !== true || stderr.isTTY !== true) return null;
+  // After Ctrl-D the cursor is still behind the question.
+  const endLine = () => {
+    stderr.write("\n");
+    return "";
+  };
   return async (question) => {
     // The terminal edits the line and turns Ctrl-C into SIGINT: readline's own raw mode would swallow both.
     const lines = createInterface({ input: stdin, output: stderr, terminal: false });
     try {
-      return await Promise.race([lines.question(question), once(lines, "close").then(() => "")]);
+      return await Promise.race([lines.question(question), once(lines, "close").then(endLine)]);
     } finally {
       lines.close();
       stdin.pause();

@@ -15,11 +15,10 @@ import { systemClock } from "../adapters/system/clock.ts";
 import { type Environment, readEnvironment } from "../adapters/system/environment.ts";
 import { createMask } from "../domain/text/mask.ts";
 import type { Failpoints } from "../ports/failpoints.ts";
-import { type Command, type Config, ConfigurationError } from "./config/config.ts";
+import { type Command, type Config, type ConfigFor, ConfigurationError } from "./config/config.ts";
 import { loadConfig } from "./config/load.ts";
 import { secretsOfVariables } from "./config/secrets.ts";
 import { confirmRetention } from "./confirm-retention.ts";
-import type { ProgressOutput } from "./dev/demo/progress.ts";
 import { createOutput, type ProcessOutput, screenOf } from "./process-output.ts";
 import { misuse } from "./remote/misuse.ts";
 import { remoteActions } from "./remote/node-to-ask.ts";
@@ -69,11 +68,7 @@ function createActions(environment: Environment, output: ProcessOutput, failpoin
       const { reportReady, startWorkers, workerSlot } = await import("./workers.ts");
       const slot = workerSlot(variables);
       // Workers ask nothing: their parent has asked, and they share its terminal.
-      if (slot === null && options.yes !== true && config.retention !== null && output.ask !== null) {
-        const { databaseUrl, databaseSchema: schema } = config;
-        const { examineDatabase } = await import("../adapters/postgres/schema/examine.ts");
-        await confirmRetention(config, output, () => examineDatabase({ databaseUrl, schema, clock: systemClock }));
-      }
+      if (slot === null && options.yes !== true) await confirmRetention(config, output, () => examine(config));
       const count = options.workers ?? 1;
       if (slot === null && count > 1) {
         const { drainTimeoutMs, nodeId } = config;
@@ -107,6 +102,11 @@ function createActions(environment: Environment, output: ProcessOutput, failpoin
   };
 }
 
+async function examine({ databaseUrl, databaseSchema: schema }: ConfigFor<"start">) {
+  const { examineDatabase } = await import("../adapters/postgres/schema/examine.ts");
+  return examineDatabase({ databaseUrl, schema, clock: systemClock });
+}
+
 /** Reports mistakes in the policy document that would prevent a start. */
 async function refuseBadPolicies({ policies }: Config) {
   if (policies.file === null && policies.document === null) return;
@@ -122,21 +122,10 @@ function createDiagnostics(
     load,
   }: Pick<CliActions, "connect"> & { load(command: "start" | "config", options: CommandOptions): Promise<Config> },
 ): DiagnosticActions & Pick<CliActions, "demo"> {
-  /** Progress on standard error: standard output carries the result only. */
-  const progress: ProgressOutput = {
-    isTerminal: output.hasStatusLine,
-    say: output.say,
-    busy: output.busy,
-    nowMs: () => systemClock.monotonicMs(),
-    every: (ms, tick) => {
-      const timer = setInterval(tick, ms);
-      return () => clearInterval(timer);
-    },
-  };
   return {
     async demo(options) {
       const { demo } = await import("./dev/demo/demo.ts");
-      return demo(options.transactions, progress);
+      return demo(options.transactions, output);
     },
     async doctor(options) {
       const { doctor } = await import("./doctor/doctor.ts");
@@ -147,12 +136,12 @@ function createDiagnostics(
         import("./dev/demo/bench.ts"),
         import("./dev/demo/progress.ts"),
       ]);
-      const shown = createProgress(options.transactions, progress);
+      const shown = createProgress(options.transactions, output);
       return bench(options, { connect: () => connect(options), progress: shown, newId: randomUUID });
     },
     async chaos(options) {
       const { chaos } = await import("./dev/demo/chaos.ts");
-      return chaos(options, progress);
+      return chaos(options, output);
     },
     async init({ config }) {
       const { writeConfig } = await import("./remote/write-config.ts");

@@ -12,11 +12,18 @@ import { openExport } from "./remote/export-file.ts";
 import { misuse } from "./remote/misuse.ts";
 import { createStatusLine, NO_STATUS_LINE } from "./status-line.ts";
 
-export interface ProcessOutput extends CliIo {
+/** Output of the progress of long work: all of it goes to standard error. */
+export interface ProgressOutput extends Pick<CliIo, "busy"> {
   /** True if standard error is a terminal that can redraw its last lines. */
-  readonly hasStatusLine: boolean;
-  /** Prints one line of progress on standard error. */
+  readonly isTerminal: boolean;
+  /** Prints one line. */
   say(line: string): void;
+  nowMs(): number;
+  /** Calls `tick` regularly until the returned function is called. */
+  every(ms: number, tick: () => void): () => void;
+}
+
+export interface ProcessOutput extends CliIo, ProgressOutput {
   /** Masks these texts in all later error output: an error may quote its input. */
   hide(secrets: readonly string[]): void;
 }
@@ -36,7 +43,8 @@ export function createOutput({ variables }: Pick<Environment, "variables">): Pro
     stdout: (text) => status.above(() => void process.stdout.write(text)),
     stderr,
     busy: status.busy,
-    hasStatusLine: status !== NO_STATUS_LINE,
+    isTerminal: status !== NO_STATUS_LINE,
+    ...TIME,
     ask: askOnTerminal(),
     say: (line) => stderr(`${line}\n`),
     screen: () => screenOf(process.stdout, variables),
@@ -60,13 +68,17 @@ function statusLineOf({ TERM: terminal = "" }: Environment["variables"]) {
   return createStatusLine({
     columns: () => stderr.columns || DEFAULT_COLUMNS,
     write: (text) => void stderr.write(text),
-    nowMs: () => systemClock.monotonicMs(),
-    every: (ms, tick) => {
-      const timer = setInterval(tick, ms).unref();
-      return () => clearInterval(timer);
-    },
+    ...TIME,
   });
 }
+
+const TIME: Pick<ProgressOutput, "nowMs" | "every"> = {
+  nowMs: () => systemClock.monotonicMs(),
+  every: (ms, tick) => {
+    const timer = setInterval(tick, ms).unref();
+    return () => clearInterval(timer);
+  },
+};
 
 const DEFAULT_COLUMNS = 80;
 

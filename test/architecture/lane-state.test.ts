@@ -19,7 +19,7 @@ const BESIDE: Readonly<Record<string, string>> = {
   // Keyed by any address, because any caller may request the balance of any address; such an address may have no lane
   // on this node.
   "ChainContext.balances": "questions to the chain about any address, shared for a poll interval",
-  "ChainContext.knownBalances": "the chain's last answer about any address, for lists of signers",
+  "KnownBalances.read": "the chain's last answer about any address, for lists of signers",
   "Counts.asked": "questions to the chain about any address, shared for a poll interval",
   "Counts.known": "the chain's last answer about any address, for lists of signers",
   "KnownCode.addresses": "receivers of calls, not signers",

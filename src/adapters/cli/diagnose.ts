@@ -114,8 +114,8 @@ function findingLines({ findings }: { readonly findings: readonly Finding[] }, v
   const lines = findings.map(({ sign, text, fix }) => {
     const [word, colour] = SIGNS[sign];
     const advice = fix === null ? "" : `${indented(`${" ".repeat(9)}→ `, inert(fix), view)}\n`;
-    const told = indented(" ".repeat(9), inert(text), view).slice(9);
-    return `${view.paint(colour, word.padEnd(9))}${told}\n${advice}`;
+    const line = indented(" ".repeat(9), inert(text), view).slice(9);
+    return `${view.paint(colour, word.padEnd(9))}${line}\n${advice}`;
   });
   const of = (sign: Finding["sign"]) => findings.filter((each) => each.sign === sign).length;
   const summary = `mistakes: ${of("mistake")}, warnings: ${of("warning")}, ok: ${of("ok")}\n`;

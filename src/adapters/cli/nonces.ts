@@ -2,6 +2,9 @@
 import type { Command } from "commander";
 import type { CreatedTransaction, NonceReservation, ReserveNonce } from "../../client/index.ts";
 import { askNode, CHAIN_ID, type RemotePorts } from "./remote.ts";
+import { dated } from "./shorten.ts";
+import { indented } from "./show-transaction.ts";
+import type { View } from "./terminal.ts";
 
 export function addNonces(program: Command, ports: RemotePorts): void {
   const nonces = program
@@ -43,10 +46,12 @@ export function addNonces(program: Command, ports: RemotePorts): void {
   });
 }
 
-function reservationLines({ reservationId, chainId, signer, nonce, state, expiresAt, txId }: NonceReservation) {
-  const until = state === "RESERVED" ? ` until ${expiresAt}` : "";
+function reservationLines(reservation: NonceReservation, view: View) {
+  const { reservationId, chainId, signer, nonce, state, expiresAt, txId } = reservation;
+  const until = state === "RESERVED" ? ` until ${dated(expiresAt, view)}` : "";
   const transaction = txId === null ? "" : `\ntransaction ${txId}`;
-  return `${reservationId}: nonce ${nonce} of ${signer} on chain ${chainId} is ${state}${until}${transaction}\n`;
+  const line = `${reservationId}: nonce ${nonce} of ${signer} on chain ${chainId} is ${state}${until}`;
+  return `${indented("", line, view)}${transaction}\n`;
 }
 
 function followed({ txId, nonce, state }: CreatedTransaction) {

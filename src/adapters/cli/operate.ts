@@ -28,7 +28,8 @@ export const IDEMPOTENCY_KEY = new Option(
   "your own name of the action: repeated with it, it is performed once",
 );
 const AUDIT = new Option("--audit <json>", "an object that is kept beside the decision").argParser(json);
-const payload = () => new Option("--payload <json>", 'as in POST /tx: {"to":"0x…","value":"1"}').argParser(json);
+const payload = () =>
+  new Option("--payload <json>", 'as in POST /tx, such as {"to":"0x…","value":"1"}').argParser(json);
 
 type Operation = "cancel" | "replace" | "resubmit" | "reprice" | "approve" | "reject" | "resolve" | "hold" | "unhold";
 type Request = Partial<PricedOrder & ReplaceOrder & ResolveOrder & ResubmitOrder> & { readonly reason: string };

@@ -43,7 +43,7 @@ export function addPolicy(program: Command, ports: RemotePorts): void {
     show: verdictInWords,
   });
   addIntent(check)
-    .option("--payload <json>", 'all of the payload as in POST /tx: {"to":"0x…","value":"1"}', json)
+    .option("--payload <json>", 'the whole payload as in POST /tx, such as {"to":"0x…","value":"1"}', json)
     .option("--key <name>", "ask for another API key");
   askNode(policy.command("usage").description("print what is used of this hour and day"), ports, {
     ask: (client, query: { readonly signer?: Address; readonly key?: string }) => client.policyUsage(query),

@@ -87,7 +87,7 @@ export function createProgram(actions: CliActions, io: CliIo) {
     .option("--json", "print JSON")
     .option("--wide", "whole ids and times, also if they are wider than the terminal")
     .option("--verbose", "print the stack with an error")
-    .configureHelp({ showGlobalOptions: true })
+    .configureHelp({ showGlobalOptions: true, minWidthToWrap: LEAST_HELP_COLUMN })
     .configureOutput({
       writeOut: io.stdout,
       writeErr: io.stderr,
@@ -102,6 +102,8 @@ export function createProgram(actions: CliActions, io: CliIo) {
 }
 
 const HELP_WIDTH = 80;
+/** Commander does not wrap a narrower column of descriptions: long names of sub-commands would leave none. */
+const LEAST_HELP_COLUMN = 16;
 
 function everyCommand(command: Command): readonly Command[] {
   return [command, ...command.commands.flatMap(everyCommand)];

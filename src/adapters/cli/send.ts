@@ -13,8 +13,8 @@ import { CommandFailed, EXIT_CODES } from "./failure.ts";
 import { addIntent, type IntentOptions, intentsOf } from "./intent.ts";
 import { isUnanswered, onNode, type RemoteOptions, type RemotePorts } from "./remote.ts";
 import { inert } from "./shorten.ts";
-import { wholeTransaction } from "./show-transaction.ts";
-import type { CliIo } from "./terminal.ts";
+import { indented, wholeTransaction } from "./show-transaction.ts";
+import { type CliIo, type View, viewOn } from "./terminal.ts";
 import { isUnsent } from "./unreachable.ts";
 import { judgeOutcome, untilFinal, WAITING, type WaitingOptions } from "./until-final.ts";
 
@@ -47,7 +47,7 @@ async function sendOne(client: FencepostClient, intent: Named, io: CliIo, option
   const sending = () => client.send(intent).catch((error: unknown) => explainRepeat(error, intent.requestId));
   const created = await during(io, "waiting for the node", sending);
   if (!options.wait) return print<CreatedTransaction>(created, io, { ...options, show: acceptedLines });
-  if (!options.json) io.stderr(acceptedLine(created));
+  if (!options.json) io.stderr(`${indented("", acceptedLine(created).trimEnd(), viewOn(io, options))}\n`);
   const transaction = await untilFinal(client, created.txId, io, options);
   print(transaction, io, { ...options, show: wholeTransaction, judge: judgeOutcome });
 }
@@ -67,8 +67,8 @@ function acceptedLine({ txId, nonce, chainId, signer, state, requestId }: Create
   return `accepted: transaction ${txId} (${given} of ${signer} on chain ${chainId}) is ${state}, request id ${inert(requestId ?? "-")}\n`;
 }
 
-function acceptedLines(created: CreatedTransaction) {
-  return `${acceptedLine(created)}follow it: fencepost tx ${created.txId} --wait\n`;
+function acceptedLines(created: CreatedTransaction, view: View) {
+  return `${indented("", acceptedLine(created).trimEnd(), view)}\nfollow it: fencepost tx ${created.txId} --wait${view.reach}\n`;
 }
 
 const MOST_AT_ONCE = 1_000;

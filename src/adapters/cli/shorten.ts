@@ -1,5 +1,4 @@
 /** Shortens texts to the width of a terminal: ids in the middle, times to ages, prose at its end or over lines. */
-import { agoInWords, untilInWords } from "../../domain/troubles/words.ts";
 
 /** Shortens an id to `size` characters and keeps both ends, because many ids of one kind begin alike. */
 export function middle(text: string, size: number): string {
@@ -43,8 +42,17 @@ export function wrapped(
 export function timeInWords(text: string, now: Date): string {
   const then = new Date(text);
   if (!/^\d{4}-\d\d-\d\dT/.test(text) || Number.isNaN(then.getTime())) return text;
-  return then > now ? untilInWords(then, now) : agoInWords(then, now);
+  const seconds = Math.abs(then.getTime() - now.getTime()) / 1_000;
+  const [size, unit] = UNITS.find(([each]) => seconds >= each) ?? [1, "s"];
+  const span = `${Math.floor(seconds / size)} ${unit}`;
+  return then > now ? `in ${span}` : `${span} ago`;
 }
+
+const UNITS = [
+  [86_400, "d"],
+  [3_600, "h"],
+  [60, "min"],
+] as const;
 
 /** A timestamp, with its age for people at a terminal. */
 export function dated(text: string, { now, width }: { readonly now: Date; readonly width: number | null }): string {

@@ -40,11 +40,16 @@ export function changeLine(change: Transaction | Completion, at: string, view: V
 const LEAST_TX_ID = 13;
 
 /** Text printed after an action on a transaction: the action and the transaction's new state. */
-export function actionReport(action: string, transaction: Transaction, { paint }: View): string {
+export function actionReport(action: string, transaction: Transaction, view: View): string {
   const { txId, nonce, attempts } = transaction;
-  const lines = attempts.map(({ ordinal, kind, txHash }) => `  attempt ${ordinal}  ${kind.padEnd(11)}  ${txHash}\n`);
-  const status = coloured(paint, statusOf(transaction));
-  return `${action}: transaction ${txId} (nonce ${nonce ?? "-"}) is ${status}\n${lines.join("")}`;
+  const { paint, width } = view;
+  const lines = attempts.map(({ ordinal, kind, txHash }) => {
+    const begins = `  attempt ${ordinal}  ${kind.padEnd(11)}  `;
+    return `${begins}${middle(`${txHash}`, width === null ? Number.POSITIVE_INFINITY : width - begins.length)}\n`;
+  });
+  const status = statusOf(transaction);
+  const report = indented("", `${action}: transaction ${txId} (nonce ${nonce ?? "-"}) is ${status}`, view);
+  return `${report.slice(0, -status.length)}${coloured(paint, status)}\n${lines.join("")}`;
 }
 
 export const transactionsTable = tableOf<Transaction>(
@@ -168,15 +173,15 @@ export function explanationInWords(explanation: Explanation, view: View): string
   const others = causes.filter(({ text }) => !summary.includes(text));
   const why = others.map(({ code, text, since }) => {
     const when = since === undefined ? "" : ` (since ${dated(since, view)})`;
-    return withCodes("  • ", `${inert(text)}${when}`, [code], view);
+    return withCodes(`${inert(text)}${when}`, [code], view, { mark: "  • " });
   });
-  const before = blockedBy === undefined ? "" : `\nIt waits for nonce ${blockedBy.nonce}${idOf(blockedBy)}.\n`;
+  const before = blockedBy === undefined ? "" : `\nIt waits for nonce ${blockedBy.nonce}${idOf(blockedBy, view)}.\n`;
   const advice = help.flatMap(({ code, text }) => [
-    withCodes("  → ", inert(text), [code], view),
+    withCodes(inert(text), [code], view, { mark: "  → " }),
     ...actions.filter((action) => action.code === code).map((action) => `      ${commandOf(action, view)}\n`),
   ]);
   return [
-    withCodes("", inert(summary), mentioned, view, "bold"),
+    withCodes(inert(summary), mentioned, view, { colour: "bold" }),
     why.length === 0 ? "" : `\n${mentioned.length === 0 ? "Why" : "Also"}:\n${why.join("")}`,
     before,
     advice.length === 0 ? "" : `\nWhat helps:\n${advice.join("")}`,
@@ -184,7 +189,12 @@ export function explanationInWords(explanation: Explanation, view: View): string
 }
 
 /** Prose behind a mark, with the codes of its causes after it in grey. */
-function withCodes(mark: string, text: string, codes: readonly string[], view: View, colour?: Colour) {
+function withCodes(
+  text: string,
+  codes: readonly string[],
+  view: View,
+  { mark = "", colour }: { readonly mark?: string; readonly colour?: Colour },
+) {
   const lines = indented(mark, [text, ...codes].join(" "), view);
   const end = lines.length - codes.join(" ").length;
   const said = lines.slice(0, end);
@@ -197,8 +207,8 @@ export function indented(mark: string, text: string, { width }: View): string {
   return `${mark}${wrapped(text, width - mark.length).join(`\n${" ".repeat(mark.length)}`)}`;
 }
 
-function idOf({ txId }: { readonly txId?: string }) {
-  return txId === undefined ? "" : `: fencepost explain ${txId}`;
+function idOf({ txId }: { readonly txId?: string }, { reach }: View) {
+  return txId === undefined ? "" : `: fencepost explain ${txId}${reach}`;
 }
 
 function callInWords({ contract, name, args }: NonNullable<Transaction["decoded"]>) {

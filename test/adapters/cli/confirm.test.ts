@@ -86,7 +86,7 @@ describe("fencepost suspend", () => {
     const { done, actions } = onChains();
     const unreadable = { signer: async () => Promise.reject(new Error("no")) };
     const { questions } = await run(["suspend", SIGNER, ...because], {
-      actions: { connect: async () => ({ ...(await actions.connect()), ...unreadable }) as never },
+      actions: { connect: async () => ({ ...((await actions.connect()) as object), ...unreadable }) as never },
       typed: [""],
     });
     expect(questions).toHaveLength(1);

@@ -1,5 +1,6 @@
 /** Tests that the command line can do everything that the API can do. */
 import { describe, expect, it } from "vitest";
+import type { Screen } from "../../../src/adapters/cli/terminal.ts";
 import { ROUTES } from "../../../src/contract/routes.ts";
 import { runCommand } from "../../support/command.ts";
 import { recordedNode } from "../../support/recorded-node.ts";
@@ -80,9 +81,9 @@ const files = {
   ]),
 };
 
-async function ask(argv: readonly string[]) {
+async function ask(argv: readonly string[], screen?: Screen) {
   const { asked, actions } = recordedNode();
-  const ended = await runCommand(argv, { files, ...(actions && { actions }) });
+  const ended = await runCommand(argv, { files, ...(actions && { actions }), ...(screen && { screen }) });
   return { ...ended, asked };
 }
 
@@ -122,6 +123,20 @@ describe("the CLI commands that call the API", () => {
       for (const value of ["node.example", "s3cret", "production"]) expect(sent).not.toContain(value);
     },
   );
+
+  /** Documents that are printed as the node sends them. */
+  const RAW = ["getMetrics", "getOpenApi", "getDocs", "getPolicies", "applyPolicies"];
+  const SHOWN = REACHED.map(({ operationId }) => operationId).filter((operationId) => !RAW.includes(operationId));
+
+  // protects [The command line] src/adapters/cli/table.ts
+  it.each(SHOWN)("print the response of %s within 80 and 120 columns", async (operationId) => {
+    for (const columns of [80, 120]) {
+      const { stdout } = await ask(COMMANDS[operationId] ?? [], { columns, rows: 40, colours: false });
+      // A command to paste is one line, and an accepted batch has one line for each item.
+      const lines = stdout.split("\n").filter((line) => !/^ *fencepost |^(accepted|refused): |: fencepost /.test(line));
+      expect(lines.filter((line) => line.length > columns)).toEqual([]);
+    }
+  });
 
   const requestOf = async (argv: readonly string[]) => (await ask(argv)).asked.at(-1);
 

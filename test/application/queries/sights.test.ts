@@ -113,7 +113,7 @@ describe("the display of a lane's nonces", () => {
     await world.clock.advance(2_000);
     expect(await world.settle(entry.node.api.nonceRuler(SIGNER))).toEqual({
       lane: { chainId: CHAIN_ID, signer: SIGNER },
-      ...{ from: 0, to: 7, cursor: 8, mined: expect.any(Number), final: 3 },
+      ...{ from: 0, to: 7, cursor: 8, mined: expect.any(Number), minedAsOf: expect.any(Date), final: 3 },
       spans: [
         { from: 0, to: 2, kind: "final" },
         { from: 3, to: 4, kind: "inFlight" },

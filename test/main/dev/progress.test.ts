@@ -1,5 +1,6 @@
 import { describe, expect, it } from "vitest";
-import { createProgress, LONGEST_SILENCE_MS, type ProgressOutput } from "../../../src/main/dev/demo/progress.ts";
+import { createProgress, LONGEST_SILENCE_MS } from "../../../src/main/dev/demo/progress.ts";
+import type { ProgressOutput } from "../../../src/main/process-output.ts";
 
 function outputOf(isTerminal: boolean) {
   let nowMs = 0;

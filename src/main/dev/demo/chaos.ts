@@ -3,9 +3,10 @@
  * past its lease and resumed. Finally database and chain are compared, as in `demo`.
  */
 import type { ChaosReport } from "../../../adapters/cli/diagnose.ts";
+import type { ProgressOutput } from "../../process-output.ts";
 import { auditedLoad } from "./audited-load.ts";
 import { type EmbeddedCluster, type NodeChild, withCluster } from "./embedded-cluster.ts";
-import { createProgress, type Progress, type ProgressOutput } from "./progress.ts";
+import { createProgress, type Progress } from "./progress.ts";
 
 export interface ChaosPlan {
   readonly transactions: number;

@@ -1,9 +1,10 @@
 import type { DemoReport } from "../../../adapters/cli/present.ts";
 import { systemClock } from "../../../adapters/system/clock.ts";
 import type { LaneLease } from "../../../client/index.ts";
+import type { ProgressOutput } from "../../process-output.ts";
 import { type Accepted, auditedLoad } from "./audited-load.ts";
 import { type EmbeddedCluster, LEASE_MS, type NodeChild, withCluster } from "./embedded-cluster.ts";
-import { createProgress, type ProgressOutput } from "./progress.ts";
+import { createProgress } from "./progress.ts";
 
 const NODES = 3;
 

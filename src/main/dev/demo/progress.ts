@@ -1,5 +1,5 @@
 /** Progress of `demo`, `chaos` and `bench`: bars on a terminal, and elsewhere a line every few seconds. */
-import type { Busy } from "../../../adapters/cli/terminal.ts";
+import type { ProgressOutput } from "../../process-output.ts";
 
 export interface Progress {
   /** Sets the text of the step that runs now. */
@@ -8,17 +8,6 @@ export interface Progress {
   /** Prints a line that stays: an event, such as the kill of a node. */
   say(line: string): void;
   end(): void;
-}
-
-export interface ProgressOutput {
-  /** True if standard error is a terminal. */
-  readonly isTerminal: boolean;
-  /** Prints one line on standard error. */
-  say(line: string): void;
-  busy(what: string): Busy;
-  nowMs(): number;
-  /** Calls `tick` regularly until the returned function is called. */
-  every(ms: number, tick: () => void): () => void;
 }
 
 const WIDTH = 32;
