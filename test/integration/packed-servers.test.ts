@@ -92,11 +92,9 @@ it("sends and waits in a route of a Next.js server", { timeout: TIMEOUT_MS }, as
   expect(await run(place, [next, "build"], more)).toMatchObject({ code: 0 });
   running = spawnIn(place, [next, "start", "--hostname", "127.0.0.1", "--port", "0"], more);
   const output = running.stdout;
-  await waitUntil(
-    () => /http:\/\/127\.0\.0\.1:\d+/.test(output()) && /Ready/.test(output()),
-    "Next.js is ready",
-    60_000,
-  );
+  await waitUntil(() => /http:\/\/127\.0\.0\.1:\d+/.test(output()) && /Ready/.test(output()), "Next.js is ready", {
+    giveUpMs: 120_000,
+  });
   const [url] = /http:\/\/127\.0\.0\.1:\d+/.exec(output()) ?? [];
   const response = await fetch(`${url}/api/pay`, { method: "POST" });
   expect({ status: response.status, body: await response.text() }).toEqual({

@@ -20,7 +20,7 @@ const manifest = JSON.parse(readFileSync(join(root, "package.json"), "utf8")) as
   Readonly<Record<string, string>>
 >;
 /** Packages that a user installs beside Fencepost. */
-const BESIDE = ["typescript", "@types/node", "viem", ...Object.keys(manifest.peerDependencies)];
+const BESIDE = ["typescript", "@types/node", ...Object.keys(manifest.peerDependencies)];
 /** Database libraries of the page about embedding: a caller sends inside a transaction of such a library. */
 const OF_CALLERS = ["pg", "drizzle-orm", "kysely", "knex", "postgres"];
 const IS_LONG = process.env.FENCEPOST_PACK_LONG !== undefined;
