@@ -186,7 +186,7 @@ describe("the recipe", () => {
       const { handler } = await import("./index.mjs");
       console.log(JSON.stringify(await handler(${JSON.stringify({ Records })})));`;
     writeFileSync(join(directory, "invoke.mjs"), invoke);
-    const [signer = ""] = stack.signers;
+    const [signer = "0x"] = stack.signers;
     const run = async (url: string) => {
       const child = spawnScript(["invoke.mjs"], { directory, variables: { NODE_URL: url, SIGNER: signer } });
       expect(await child.exited).toMatchObject({ code: 0 });
@@ -204,7 +204,7 @@ describe("the recipe", () => {
     const bin = join(project.path, "venv/bin");
     execFileSync("python3", ["-m", "venv", join(project.path, "venv")], { stdio: "pipe" });
     execFileSync(join(bin, "pip"), ["install", "--quiet", OPENAPI_PYTHON_CLIENT], { stdio: "pipe" });
-    const [signer = ""] = stack.signers;
+    const [signer = "0x"] = stack.signers;
     const said = await runPrinted(shellBlocks(page).join("\n"), {
       variables: { PATH: `${bin}:${process.env.PATH}`, NODE_URL: stack.url, SIGNER: signer },
       instead: { "http://127.0.0.1:3000": stack.url, " generate ": " generate --fail-on-warning " },

@@ -639,7 +639,7 @@ function strip({ at, isCalm }: Staged, query: URLSearchParams): History {
   const stepMs = stepSeconds * 1_000;
   const count = Math.floor((to - from) / stepMs);
   const isOneChain = query.has("chainId");
-  const gwei = (value: number) => String(Math.round(value * 1e9));
+  const gwei = (value: number) => `${BigInt(Math.round(value * 1e9))}` as const;
   const buckets: History["buckets"] = Array.from({ length: count }, (_, index) => {
     const share = index / count;
     const peak = isCalm ? 0 : Math.max(0, 1 - Math.abs(share - 0.86) * 14);
@@ -655,11 +655,11 @@ function strip({ at, isCalm }: Staged, query: URLSearchParams): History {
       finalityMs: { p50: 6_000 + 3_000 * peak + (index % 7) * 200, p95: 14_000 + 30_000 * peak + (index % 9) * 700 },
       baseFee: isOneChain ? { avg: gwei(1.1 + 3.7 * peak + (index % 4) * 0.06), max: gwei(6) } : null,
       offered: isOneChain ? { avg: gwei(2.6 + 2 * peak), max: gwei(6) } : null,
-      fees: String(BigInt(created) * 48_211n * 1_900_000_000n),
+      fees: `${BigInt(created) * 48_211n * 1_900_000_000n}`,
       troubles: !isCalm && index === Math.floor(count * 0.86) ? [{ code: "STUCK", count: 2 }] : [],
     };
   });
-  const spend = { chainId: CHAIN, completed: 4_120, fees: "377490000000000001" };
+  const spend = { chainId: CHAIN, completed: 4_120, fees: "377490000000000001" } as const;
   return {
     from: new Date(from).toISOString(),
     to: new Date(to).toISOString(),
@@ -675,7 +675,7 @@ function strip({ at, isCalm }: Staged, query: URLSearchParams): History {
 
 function costs(query: URLSearchParams): Costs {
   const figures = { chainId: CHAIN, transactions: 1_204, confirmed: 1_190, failed: 14, failedShare: 0.0116 };
-  const amounts = { fees: "110374999999999999", failedFees: "1200000000000000", value: "3200000000000000000" };
+  const amounts = { fees: "110374999999999999", failedFees: "1200000000000000", value: "3200000000000000000" } as const;
   const [from, to] = [String(query.get("from")), String(query.get("to"))];
   return { by: "day", from, to, items: [{ group: "2026-11-17", ...figures, ...amounts }], next: null };
 }
