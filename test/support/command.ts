@@ -1,4 +1,5 @@
 import { randomUUID } from "node:crypto";
+import { resolve } from "node:path";
 import { type CliActions, runCli } from "../../src/adapters/cli/run-cli.ts";
 import type { CliIo, Screen } from "../../src/adapters/cli/terminal.ts";
 import { systemClock } from "../../src/adapters/system/clock.ts";
@@ -44,12 +45,14 @@ export interface CommandWorld {
   readonly doing?: string[];
   /** Number of reads after which the program that reads standard output closes it. */
   readonly looks?: number;
+  /** Directory in which `export` writes files; by default the working directory. */
+  readonly directory?: string;
 }
 
 /** Runs a command in this process. Without a real node, time advances only while the command sleeps. */
 export async function runCommand(argv: readonly string[], world: CommandWorld = {}) {
   const { actions = {}, screen = null, files = {}, looks = 1, real = false, typed = null } = world;
-  const { questions = [], doing = [] } = world;
+  const { questions = [], doing = [], directory = "." } = world;
   let stdout = "";
   let stderr = "";
   let nowMs = Date.parse("2026-01-01T00:00:00.000Z");
@@ -85,7 +88,7 @@ export async function runCommand(argv: readonly string[], world: CommandWorld = 
       if (text === undefined) throw new Error(`${path}: there is no such file`);
       return text;
     },
-    openExport,
+    openExport: (path) => openExport(resolve(directory, path)),
   };
   const code = await runCli(argv, { ...NONE, ...actions }, io);
   return { code, stdout, stderr };

@@ -33,14 +33,17 @@ function callerFacts({ key, scopes, signers, chains, nodeId, version }: Caller, 
 
 export function addAbis(program: Command, ports: RemotePorts): void {
   const abis = program.command("abis").description("ABIs by which calls, logs and errors are shown");
-  askNode(abis.command("show").description("list the contracts that have one"), ports, {
+  askNode(abis.command("show").description("list the ABIs, and the contracts of each"), ports, {
     ask: (client) => client.abis(),
     show: abisTable,
   });
   const apply = abis
     .command("apply")
     .description("replace all ABIs, on every node")
-    .argument("<file>", 'JSON: {"items":[{"name":"Payouts","addresses":["0x…"],"abi":[…]}]}; - is standard input');
+    .argument(
+      "<file>",
+      'JSON: {"items": [{"name": "Payouts", "addresses": ["0x…"], "abi": […]}]}; - is standard input',
+    );
   askNode(apply, ports, {
     ask: async (client, _: object, file) => client.putAbis(readAbis(file, await ports.io.read(file))),
     show: abisTable,

@@ -1,6 +1,9 @@
 /** Every command has examples in its help, and every example is a command that works. */
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import type { Command } from "commander";
-import { describe, expect, it } from "vitest";
+import { afterAll, describe, expect, it } from "vitest";
 import { examplesOf } from "../../../src/adapters/cli/examples.ts";
 import { type CliActions, createProgram } from "../../../src/adapters/cli/run-cli.ts";
 import type { CliIo } from "../../../src/adapters/cli/terminal.ts";
@@ -18,6 +21,7 @@ const files = {
   "tx.json": '{"signer":"0x","payload":{"to":"0x"}}',
   "out/Token.json": '{"abi":[],"bytecode":"0x60"}',
   "policies.json": "{}",
+  "abis.json": '{"items":[]}',
   "-": "secret",
 };
 const figures = { accepted: 1, confirmed: 1, lost: 0, duplicate: 0, gaps: 0, seconds: 1 };
@@ -42,6 +46,9 @@ const local: Partial<CliActions> = {
 };
 
 describe("the help of the command line", () => {
+  const directory = mkdtempSync(join(tmpdir(), "fencepost-examples-"));
+  afterAll(() => rmSync(directory, { recursive: true, force: true }));
+
   it.each(paths)("of %s has examples, and its text fits 80 columns", async (path) => {
     expect(examplesOf(path).length).toBeGreaterThan(0);
     const screen = { columns: 80, rows: 24, colours: false };
@@ -55,7 +62,7 @@ describe("the help of the command line", () => {
     const { actions } = recordedNode();
     const [name, ...argv] = shellWords(example);
     expect(name).toBe("fencepost");
-    const end = { looks: 1, files, actions: { ...actions, ...local } };
+    const end = { looks: 1, files, directory, actions: { ...actions, ...local } };
     const { code, stderr } = await runCommand(argv, end);
     expect(stderr, example).not.toMatch(/^fencepost: /m);
     expect(code).toBe(0);

@@ -19,7 +19,7 @@ describe("fencepost signers", () => {
     ];
     const { stdout } = await run(["signers"], { signers: async () => items });
     const [heads = "", ...lines] = stdout.trimEnd().split("\n");
-    expect(heads).toMatch(/^signer +chain +next +pending/);
+    expect(heads).toMatch(/^signer +name +chain +next +pending/);
     expect(lines.map((line) => line.split(/ {2,}/).at(-1))).toEqual([
       "ok",
       "suspended (HISTORY)",
