@@ -34,7 +34,9 @@ export const Abis = named("Abis", {
 });
 export type Abis = Static<typeof Abis>;
 
-export const PutAbis = closed("PutAbis", { items: Type.Array(NamedAbi, { maxItems: 500 }) });
+export const PutAbis = closed("PutAbis", {
+  items: Type.Array(NamedAbi, { maxItems: 500, description: "All ABIs from now on; none: every one is removed." }),
+});
 export type PutAbis = Static<typeof PutAbis>;
 
 /** Maximum size of all ABIs together. */

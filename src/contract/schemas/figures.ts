@@ -115,7 +115,7 @@ export const Costs = named("Costs", {
 export type Costs = Static<typeof Costs>;
 
 export const CostsQuery = query({
-  by: oneOf(COST_GROUPS, { default: "signer" }),
+  by: oneOf(COST_GROUPS, { default: "signer", description: "What the transactions are added up by." }),
   from: From,
   to: To,
   chainId: ChainId,

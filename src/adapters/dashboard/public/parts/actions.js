@@ -2,15 +2,15 @@
  * Operators' actions with their texts. An action is an API request (`action`, `label`, `method`, `path`, `body`) as
  * offered by the list of problems. Its explanation is shown before the request is sent.
  *
- * @import { Action, ActionSubject, Explanation, SignerLane, Transaction } from "../../page-types.ts"
+ * @import { Action, ActionSubject, Explanation, Scope, SignerLane, Transaction } from "../../page-types.ts"
  */
 import { gweiOf } from "../formats.js";
 
 /**
  * Text of an action. `what`: one sentence. `fields`: optional inputs beside the reason. `danger`: true if the action is
- * destructive.
+ * destructive. `scopes`: those of which it needs one, if it is not `operate`.
  *
- * @typedef {{ readonly label: string, readonly what: string, readonly fields?: readonly Field[], readonly danger?: true }} Meaning
+ * @typedef {{ readonly label: string, readonly what: string, readonly fields?: readonly Field[], readonly danger?: true, readonly scopes?: readonly Scope[] }} Meaning
  * @typedef {"fees" | "payload" | "nonce"} Field
  */
 
@@ -41,8 +41,12 @@ const ACTIONS = {
   },
   suspend: { label: "Hold back", what: "Nothing of it is signed or sent until it is resumed. All behind it waits." },
   resume: { label: "Let it go on", what: "What was due meanwhile is done now." },
-  approve: { label: "Approve", what: "It gets its nonce and is sent. Policies are judged again when it does." },
-  reject: { label: "Reject", what: "It ends here, without a nonce.", danger: true },
+  approve: {
+    label: "Approve",
+    what: "It gets its nonce and is sent. Policies are judged again when it does.",
+    scopes: ["approve"],
+  },
+  reject: { label: "Reject", what: "It ends here, without a nonce.", danger: true, scopes: ["approve"] },
   suspendLane: {
     label: "Suspend the lane",
     what: "Nothing more is signed or sent from this lane; what is sent stays tracked.",
@@ -57,11 +61,13 @@ const ACTIONS = {
     label: "Stop this signer",
     what: "Nothing is sent from this signer, on any node and chain, until it is ended. Creates are accepted and wait.",
     danger: true,
+    scopes: ["operate", "admin"],
   },
   killAll: {
     label: "Stop everything",
     what: "Nothing is sent from any signer, on any node and chain, until a key with the scope admin ends it. Creates are accepted and wait.",
     danger: true,
+    scopes: ["operate", "admin"],
   },
   acknowledge: {
     label: "Acknowledge",
@@ -70,6 +76,7 @@ const ACTIONS = {
   endKill: {
     label: "End the kill",
     what: "Everything that was stopped by it goes on. Needs a key with admin.",
+    scopes: ["admin"],
   },
 };
 

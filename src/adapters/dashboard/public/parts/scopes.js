@@ -2,25 +2,12 @@
  * Actions that this tab's API key may take. The node checks every request again; the page only leaves out buttons that
  * it would refuse.
  *
- * @import { Action, ActionSubject, Scope } from "../../page-types.ts"
+ * @import { Action, ActionSubject } from "../../page-types.ts"
  */
 import { h } from "../dom.js";
 import { may, world } from "../world.js";
 import { actionButton } from "./action-dialog.js";
-import { wordOf } from "./actions.js";
-
-/**
- * Scopes of which each action needs one, if it is not `operate`.
- *
- * @type {Readonly<Record<string, readonly Scope[]>>}
- */
-const SCOPES = {
-  approve: ["approve"],
-  reject: ["approve"],
-  killSigner: ["operate", "admin"],
-  killAll: ["operate", "admin"],
-  endKill: ["admin"],
-};
+import { meaningOf, wordOf } from "./actions.js";
 
 /**
  * Scopes of which the action needs one.
@@ -28,7 +15,7 @@ const SCOPES = {
  * @param {Action} action
  */
 export function scopesFor(action) {
-  return SCOPES[wordOf(action)] ?? ["operate"];
+  return meaningOf(action).scopes ?? ["operate"];
 }
 
 /**
