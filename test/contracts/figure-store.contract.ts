@@ -94,6 +94,23 @@ export function figureStoreContract(name: string, create: () => Promise<StoreSub
       await fresh.close();
     });
 
+    // protects [Figures] src/adapters/postgres/statements/figure.ts
+    it("forgets minutes after a day and hours after a month, with a later write", async () => {
+      const fence = await holdLane(store);
+      const days = (count: number) => new Date(hour.getTime() - count * 86_400_000);
+      const everything = { ...of(fence), from: days(60) };
+      const atOf = (rows: readonly FigureRow[]) => rows.map(({ at }) => at.getTime()).sort();
+      await write(fence, row(fence, { at: days(0.9) }), row(fence, { at: days(2) }));
+      await write(
+        fence,
+        row(fence, { stepSeconds: HOUR_S, at: days(8) }),
+        row(fence, { stepSeconds: HOUR_S, at: days(40) }),
+      );
+      await write(fence, row(fence));
+      expect(atOf(await store.figures(MINUTE_S, everything))).toEqual([days(0.9), hour].map((at) => at.getTime()));
+      expect(atOf(await store.figures(HOUR_S, everything))).toEqual([days(8).getTime()]);
+    });
+
     it("names the signers that paid most, by whole hours", async () => {
       const [dear, cheap, idle] = [await holdLane(store), await holdLane(store), await holdLane(store)];
       const chains = [dear.lane.chainId];

@@ -69,6 +69,10 @@ function outcomeOf(work: Work, write: LaneWrite): WriteOutcome {
     case "confirmations":
       return confirm(work, write);
     case "figures":
+      for (const [key, { stepSeconds, at }] of state.figures) {
+        const keptMs = stepSeconds === 60 ? 26 * 3_600_000 : 31 * 86_400_000;
+        if (at.getTime() < work.now.getTime() - keptMs) log.delete(state.figures, key);
+      }
       for (const row of write.rows) {
         const { signer, stepSeconds, at } = row;
         const key = [signer, stepSeconds, at.getTime(), row.chainId, write.fence.instanceId].join(" ");

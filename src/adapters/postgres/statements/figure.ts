@@ -16,18 +16,24 @@ const REMOVED_AT_ONCE = 500;
  * would end a commit.
  */
 export const writeFigures = taking(FIGURES)("write-figures")`
-  WITH old AS MATERIALIZED (
-    SELECT f.ctid FROM fencepost.figures AS f
-    WHERE (f.step_seconds = 60 AND f.at < now() - interval '26 hours')
-      OR (f.step_seconds = 3600 AND f.at < now() - interval '31 days')
-    LIMIT ${REMOVED_AT_ONCE}
-    FOR UPDATE SKIP LOCKED
+  WITH minutes AS MATERIALIZED (${old(60, "26 hours")}
+  ), hours AS MATERIALIZED (${old(3_600, "31 days")}
   ), removed AS (
-    DELETE FROM fencepost.figures AS f WHERE f.ctid = ANY (ARRAY(SELECT old.ctid FROM old))
+    DELETE FROM fencepost.figures AS f
+    WHERE f.ctid = ANY (ARRAY(SELECT minutes.ctid FROM minutes UNION ALL SELECT hours.ctid FROM hours))
   )
   INSERT INTO fencepost.figures (${names(FIGURES)})
   SELECT * FROM (${lists(FIGURES)}) AS f
   ON CONFLICT (signer, step_seconds, at, chain_id, instance_id) ${overwritten(COUNTS)}`;
+
+/** SQL: some rows of one step that are older than this. */
+function old(stepSeconds: number, age: string) {
+  return `
+    SELECT f.ctid FROM fencepost.figures AS f
+    WHERE f.step_seconds = ${stepSeconds} AND f.at < now() - interval '${age}'
+    ORDER BY f.step_seconds, f.at LIMIT ${REMOVED_AT_ONCE}
+    FOR UPDATE SKIP LOCKED`;
+}
 
 /**
  * Reads the buckets of some signers in a range of time. $1: the signers, or one empty text for the sums of chains; $2:
