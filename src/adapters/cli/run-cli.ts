@@ -6,7 +6,7 @@ import { YES } from "./confirm.ts";
 import { addCosts, addFigures } from "./costs.ts";
 import { addDiagnostics, type DiagnosticActions } from "./diagnose.ts";
 import { examplesOf } from "./examples.ts";
-import { CommandFailed, describeFailure, describeWhole, EXIT_CODES, UsageFailed } from "./failure.ts";
+import { CommandFailed, describeFailure, describeWhole, EXIT_CODES, misused, UsageFailed } from "./failure.ts";
 import { addKeys, type KeyActions } from "./keys.ts";
 import { addNonces } from "./nonces.ts";
 import { addOperating } from "./operate.ts";
@@ -68,6 +68,7 @@ export async function runCli(argv: readonly string[], actions: CliActions, io: C
   let path = program.name();
   program.hook("preAction", (_, running) => {
     path = pathOf(running);
+    refuseShortened(running);
   });
   try {
     await program.parseAsync([...argv], { from: "user" });
@@ -118,6 +119,15 @@ function complete(command: Command) {
   command.exitOverride((error) => {
     throw Object.assign(error, { path });
   });
+}
+
+/** An id or address as a table shortens it: copied from there, it would be answered with "not found". */
+const SHORTENED = /^(0x)?[0-9a-f-]{4,}…[0-9a-f-]{4,}$/i;
+
+function refuseShortened(command: Command) {
+  const given = [...command.args, ...Object.values(command.opts())];
+  const shortened = given.find((each) => typeof each === "string" && SHORTENED.test(each));
+  if (shortened !== undefined) throw misused(`${shortened} is shortened: list it with --wide, and copy it whole`);
 }
 
 /** `fencepost keys api new` */

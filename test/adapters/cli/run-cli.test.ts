@@ -143,6 +143,11 @@ describe("a wrong call of the CLI", () => {
       /^fencepost: option '--chain <kind>' argument 'geth' is invalid.*; see fencepost dev --help\n$/,
     ],
     [["keys", "api", "mint"], /^fencepost: unknown command 'mint'.*; see fencepost keys api --help\n$/],
+    [
+      ["tx", "019a4b…6b7c8d"],
+      /^fencepost: 019a4b…6b7c8d is shortened: list it with --wide.*; see fencepost tx --help\n$/,
+    ],
+    [["list", "--signer", "0xf39F…2266"], /^fencepost: 0xf39F…2266 is shortened.*; see fencepost list --help\n$/],
     [["keys", "api", "new"], /^fencepost: missing required argument 'name'; see fencepost keys api new --help\n$/],
   ])("%j is refused in one line, with exit code 2", async (argv, line) => {
     const { code, stdout, stderr } = await run(argv);
