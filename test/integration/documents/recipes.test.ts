@@ -100,6 +100,8 @@ function outputOf(run: () => Buffer): string {
   }
 }
 
+const bodyOf = async (answer: Response) => (await answer.json()) as Readonly<Record<string, unknown>>;
+
 /** Places an order, one that rolls back at COMMIT, and sends outside a transaction; prints what happened. */
 const caller = (name: string) => `
   import { db } from "./db.ts";
@@ -162,10 +164,11 @@ describe("the recipe", () => {
       });
     const answers = [await pay("5"), await pay("5"), await pay("6")];
     expect(answers.map(({ status }) => status)).toEqual([202, 202, 409]);
-    const [first, again, refused] = await Promise.all(answers.map((answer) => answer.json()));
-    expect(again.txId).toBe(first.txId);
+    const [first, again, refused] = await Promise.all(answers.map(bodyOf));
+    expect(first).toMatchObject({ txId: expect.any(String), state: "ALLOCATED" });
+    expect(again?.txId).toBe(first?.txId);
     expect(refused).toMatchObject({ code: "REQUEST_ID_REUSED" });
-    const show = async () => (await fetch(`${url}/nestjs-1`)).json();
+    const show = async () => bodyOf(await fetch(`${url}/nestjs-1`));
     await waitUntil(async () => (await show()).state === "CONFIRMED", "the payment is final");
     app.signal("SIGTERM");
     expect(await app.exited).toMatchObject({ signal: "SIGTERM" });
