@@ -100,6 +100,8 @@ function outputOf(run: () => Buffer): string {
   }
 }
 
+const bodyOf = async (answer: Response) => (await answer.json()) as Readonly<Record<string, unknown>>;
+
 /** Places an order, one that rolls back at COMMIT, and sends outside a transaction; prints what happened. */
 const caller = (name: string) => `
   import { db } from "./db.ts";
@@ -118,8 +120,6 @@ const caller = (name: string) => `
   console.log(JSON.stringify({ second, outside, sent }));
   await fencepost.close();
   process.exit(0);`;
-
-const bodyOf = async (answer: Response) => (await answer.json()) as { readonly txId?: string; readonly state?: string };
 
 describe("the recipe", () => {
   it.each(["drizzle", "kysely", "knex", "typeorm", "prisma"])(
@@ -165,6 +165,7 @@ describe("the recipe", () => {
     const answers = [await pay("5"), await pay("5"), await pay("6")];
     expect(answers.map(({ status }) => status)).toEqual([202, 202, 409]);
     const [first, again, refused] = await Promise.all(answers.map(bodyOf));
+    expect(first).toMatchObject({ txId: expect.any(String), state: "ALLOCATED" });
     expect(again?.txId).toBe(first?.txId);
     expect(refused).toMatchObject({ code: "REQUEST_ID_REUSED" });
     const show = async () => bodyOf(await fetch(`${url}/nestjs-1`));
