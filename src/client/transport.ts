@@ -10,7 +10,7 @@ export interface ClientOptions {
    */
   readonly url: string | readonly string[];
   /** Secret of the API key, sent as a bearer token. */
-  readonly apiKey?: string;
+  readonly apiKey?: string | undefined;
   /** Custom `fetch`, for proxies or tests. */
   readonly fetch?: typeof globalThis.fetch;
   /** Time limit of each call in ms, repeats and pauses included; default 30,000. */
