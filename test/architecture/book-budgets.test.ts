@@ -16,7 +16,7 @@ const wordsOf = (paths: readonly string[]) => paths.reduce((sum, path) => sum + 
 /** The text between a page's title and the next heading, table, list, picture or code block. */
 function purposeOf(text: string): string {
   const [, title = "", rest = ""] = /^# (.+)\n+([\s\S]*)$/.exec(text) ?? [];
-  return title === "" ? "" : (/^(?![#|>!`-]|\d+\. )[\s\S]*?(?=\n\n|$)/.exec(rest)?.[0].trim() ?? "");
+  return title === "" ? "" : (/^(?!#|\||>|!\[|```|- |\d+\. )[\s\S]*?(?=\n\n|$)/.exec(rest)?.[0].trim() ?? "");
 }
 
 describe("the book", () => {
