@@ -19,6 +19,13 @@ function purposeOf(text: string): string {
   return title === "" ? "" : (/^(?!#|\||>|!\[|```|- |\d+\. )[\s\S]*?(?=\n\n|$)/.exec(rest)?.[0].trim() ?? "");
 }
 
+/** Words that speak of programs as of people. Write report, receive, repair, outcome instead. */
+const REPLACED_WORDS =
+  /\b(?:(?:un)?told|tell(?:s|ers?|ing)?|(?:un)?heard|hear(?:s|ing)?|errands?|journeys?|untaken|mend(?:s|ed|ing)?|fates?)\b/i;
+
+/** The prose of a page: without code blocks and code spans. */
+const proseOf = (text: string) => text.replace(/^```.*?^```$/gms, "").replace(/`[^`\n]*`/g, "");
+
 describe("the book", () => {
   it(`has at most ${MOST_WORDS} words, generated pages not counted`, () => {
     expect(wordsOf(pages.filter((path) => !GENERATED.includes(path)))).toBeLessThanOrEqual(MOST_WORDS);
@@ -34,6 +41,19 @@ describe("the book", () => {
 
   it.each(pages)("says at the top of %s what the page is for", (path) => {
     expect(purposeOf(readText(path)).split(/\s+/).length).toBeGreaterThanOrEqual(8);
+  });
+
+  it.each([...pages.filter((path) => !GENERATED.includes(path)), "README.md", "SECURITY.md"])(
+    "uses the words of the trade in %s",
+    (path) => {
+      const lines = proseOf(readText(path)).split("\n");
+      expect(lines.filter((line) => REPLACED_WORDS.test(line))).toEqual([]);
+    },
+  );
+
+  it("recognises a replaced word in prose, and not in code", () => {
+    expect(proseOf("Callers are told.")).toMatch(REPLACED_WORDS);
+    expect(proseOf("It has `told`.\n\n```sh\ntell\n```\n")).not.toMatch(REPLACED_WORDS);
   });
 
   it.each([
@@ -53,17 +73,19 @@ describe.each(PATHS)("the path $title", ({ pages: listed, picture }) => {
   const last = paths.at(-1) ?? "";
   const fileOf = (path: string) => path.replace(/^docs\//, "");
 
+  const section =
+    readText("docs/README.md")
+      .split(/^## /m)
+      .find((part) => part.includes(fileOf(picture))) ?? "";
+
   it("has at most six pages, listed in this order in docs/README.md", () => {
     expect(paths.length).toBeLessThanOrEqual(MOST_PAGES_ON_A_PATH);
-    const section = readText("docs/README.md")
-      .split(/^## /m)
-      .find((part) => part.includes(fileOf(picture)));
-    const links = [...(section ?? "").matchAll(/^\d\. \[[^\]]+\]\(([^)]+)\)/gm)].map(([, link = ""]) => link);
+    const links = [...section.matchAll(/^\d\. \[[^\]]+\]\(([^)]+)\)/gm)].map(([, link = ""]) => link);
     expect(links).toEqual(paths.map((path) => (path.startsWith("docs/") ? fileOf(path) : `../${path}`)));
   });
 
   it("says at its beginning, with a picture, and at its end what the reader can do", () => {
-    expect(readText("docs/README.md")).toMatch(/\*\*At its end you can\*\*/);
+    expect(section).toMatch(/\*\*At its end you can\*\*/);
     expect(readText(first)).toContain(picture.split("/").at(-1));
     expect(readText(first)).toMatch(/\*\*At the end of this path you can\*\*/);
     expect(readText(last)).toMatch(/\*\*You can now\*\*/);
