@@ -74,7 +74,7 @@ export const CHAPTERS: readonly Chapter[] = [
     title: "Choose",
     audience: "adopters",
     pages: [
-      ["The door", "docs/README.md"],
+      ["Contents", "docs/README.md"],
       ["Comparison", "docs/guides/comparison.md"],
       ["Moving to Fencepost", "docs/guides/migration.md"],
       ["Examples", "docs/examples.md"],
