@@ -9,8 +9,9 @@ const root = dirname(dirname(fileURLToPath(import.meta.url)));
 
 const OPENING = `# Licences
 
-What is installed with Fencepost, from \`package-lock.json\` by \`npm run licences\`. Optional peers and what is needed for development
-alone are not among it. The texts of those that the command line bundles are in \`dist/bundle/THIRD-PARTY-LICENSES\`.
+This page is for licence reviews: every package that is installed with Fencepost, written by \`npm run licences\` from
+\`package-lock.json\`, without optional peers and development packages. \`dist/bundle/THIRD-PARTY-LICENSES\` has the texts
+of the packages that the command line bundles.
 
 | package | version | licence |
 | --- | --- | --- |

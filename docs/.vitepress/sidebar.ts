@@ -82,6 +82,21 @@ export const CHAPTERS: readonly Chapter[] = [
   },
   ...PATHS,
   {
+    title: "Recipes",
+    audience: "adopters",
+    pages: [
+      ["Next.js", "docs/recipes/nextjs.md"],
+      ["NestJS", "docs/recipes/nestjs.md"],
+      ["AWS Lambda", "docs/recipes/lambda.md"],
+      ["Prisma", "docs/recipes/prisma.md"],
+      ["Drizzle", "docs/recipes/drizzle.md"],
+      ["Kysely", "docs/recipes/kysely.md"],
+      ["Knex", "docs/recipes/knex.md"],
+      ["TypeORM", "docs/recipes/typeorm.md"],
+      ["Python", "docs/recipes/python.md"],
+    ],
+  },
+  {
     title: "More ways to send",
     audience: "adopters",
     pages: [

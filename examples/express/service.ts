@@ -31,7 +31,7 @@ export function createService(fencepost: FencepostClient, signer: string): Expre
 const asProblem: ErrorRequestHandler = (error, _request, response, next) => {
   if (!(error instanceof FencepostError)) return next(error);
   response
-    .status(error.status ?? 503)
+    .status(error.status || 503)
     .type("application/problem+json")
     .json(error.problem);
 };

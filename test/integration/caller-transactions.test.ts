@@ -115,6 +115,34 @@ const LIBRARIES: Readonly<Record<string, (url: string) => Opened>> = {
       close: () => pool.end(),
     };
   },
+  // Imitates the managers of TypeORM. documents/recipes.test.ts uses its own data source.
+  TypeORM: (url) => {
+    const pool = new Pool({ connectionString: url, max: 2 });
+    const manager = (client: Pick<Pool, "query">, queryRunner?: { isTransactionActive: boolean }) => ({
+      "@instanceof": Symbol.for("EntityManager"),
+      queryRunner,
+      getRepository: () => undefined,
+      query: async (text: string, values: unknown[]) => (await client.query(text, values)).rows,
+    });
+    return {
+      transaction: async (work) => {
+        const client = await pool.connect();
+        const tx = manager(client as unknown as Pool, { isTransactionActive: true });
+        try {
+          await client.query("BEGIN");
+          await work(tx, (id) => tx.query(`${INSERT} ($1)`, [id]));
+          await client.query("COMMIT");
+        } catch (error) {
+          await client.query("ROLLBACK");
+          throw error;
+        } finally {
+          client.release();
+        }
+      },
+      notOne: manager(pool),
+      close: () => pool.end(),
+    };
+  },
   "postgres.js": (url) => {
     const client = postgres(url, { max: 2, onnotice: () => undefined });
     return {

@@ -58,6 +58,17 @@ describe.each(examples)("the example %s", (name) => {
   });
 });
 
+describe("the recipe docs/recipes/nextjs.md", () => {
+  it("shows files of the Next.js example", () => {
+    const page = readFileSync(join(root, "docs/recipes/nextjs.md"), "utf8");
+    const shown = [...page.matchAll(/^```ts\n\/\/ (\S+)\n(.*?)^```/gms)];
+    expect(shown.map(([, file]) => file)).toEqual(["app/api/payments/fencepost.ts", "app/api/payments/route.ts"]);
+    for (const [, file = "", text] of shown) {
+      expect(text).toBe(readFileSync(join(root, "examples/nextjs", file), "utf8"));
+    }
+  });
+});
+
 describe("the app of the viem example", () => {
   it("differs from a plain viem app in two lines and their imports", () => {
     const linesOf = (file: string) =>

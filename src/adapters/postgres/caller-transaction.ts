@@ -11,6 +11,7 @@ import type { IntakeClient } from "./insert-intake.ts";
 /** `pg`: a client on which BEGIN was executed. */
 export interface PgClient extends IntakeClient {
   readonly totalCount?: never;
+  readonly manager?: never;
 }
 
 /** A transaction of Drizzle: `db.transaction((tx) => …)`, on any of its PostgreSQL drivers. */
@@ -43,13 +44,21 @@ export interface PrismaTransaction {
   readonly $connect?: never;
 }
 
+/** A transaction of TypeORM: `dataSource.transaction((manager) => …)`. */
+export interface TypeOrmTransaction {
+  query(...asked: never): Promise<unknown>;
+  getRepository(...asked: never): unknown;
+  readonly manager?: never;
+}
+
 export type CallerTransaction =
   | PgClient
   | DrizzleTransaction
   | KyselyTransaction
   | KnexTransaction
   | PostgresJsTransaction
-  | PrismaTransaction;
+  | PrismaTransaction
+  | TypeOrmTransaction;
 
 type Method = (...asked: readonly unknown[]) => unknown;
 type Shape = Readonly<Record<string, unknown>>;
@@ -58,8 +67,9 @@ interface Library {
   readonly name: string;
   /** How a transaction of this library is begun, for the error message. */
   readonly begin: string;
-  /** Name of the method that takes SQL and parameters, by which the library is recognised. */
+  /** Name of the method that takes SQL and parameters, by which the library is recognised unless `isOf` does so. */
   readonly method: string;
+  isOf?(client: Shape): boolean;
   isTransaction(client: Shape): boolean;
   /** Converts SQL and values to the arguments of this library's method. */
   asked(text: string, values: readonly unknown[]): readonly unknown[];
@@ -110,6 +120,15 @@ const LIBRARIES: readonly Library[] = [
     },
   },
   {
+    name: "TypeORM",
+    begin: "dataSource.transaction(async (manager) => …)",
+    method: "query",
+    // Managers and data sources carry a symbol of this name, because TypeORM itself may be installed twice.
+    isOf: (client) => typeof client["@instanceof"] === "symbol" || client.isTransactionActive !== undefined,
+    isTransaction: (client) => runnerOf(client).isTransactionActive === true,
+    asked: (text, values) => [text, [...values]],
+  },
+  {
     name: "pg",
     begin: "client.query('BEGIN') on a client of its own",
     method: "query",
@@ -125,9 +144,8 @@ const LIBRARIES: readonly Library[] = [
  */
 export function intakeClientOf(client: CallerTransaction): IntakeClient {
   const shape = client as unknown as Shape;
-  const library = isObject(client)
-    ? LIBRARIES.find(({ method }) => isMethod(speaker(shape, method)[method]))
-    : undefined;
+  const isOf = ({ method, isOf }: Library) => isMethod(speaker(shape, method)[method]) && (isOf?.(shape) ?? true);
+  const library = isObject(client) ? LIBRARIES.find(isOf) : undefined;
   if (library === undefined) {
     const known = LIBRARIES.map(({ name }) => name).join(", ");
     throw invalid("client", `must be an open transaction of one of these: ${known}`);
@@ -155,6 +173,11 @@ function compiled(text: string, values: readonly unknown[]) {
 function speaker(client: Shape, method: string) {
   const { session } = method === PREPARES && isObject(client._) ? (client._ as Shape) : { session: client };
   return isObject(session) ? (session as Shape) : {};
+}
+
+/** Returns TypeORM's query runner: a manager's own one, which only a manager of a transaction has, or the client. */
+function runnerOf(client: Shape): Shape {
+  return isObject(client.queryRunner) ? (client.queryRunner as Shape) : client;
 }
 
 function isObject(value: unknown): value is object {

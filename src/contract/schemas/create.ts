@@ -52,7 +52,7 @@ export const CallPayload = closed(
   {
     to: Address,
     function: Type.Unsafe<string | readonly unknown[]>({
-      anyOf: [{ type: "string" }, { type: "array" }],
+      anyOf: [{ type: "string" }, { type: "array", items: {} }],
       description:
         "Human-readable signature, or an ABI in which exactly one function fits. Beside `abi`: the name of one of its functions, or the signature where there are several of that name.",
     }),

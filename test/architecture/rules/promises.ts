@@ -11,7 +11,7 @@ export interface PageRow {
   readonly cells: readonly string[];
 }
 
-const HEADER = /^\| (?:tries|happens|what is worth something) \|/;
+const HEADER = /^\| (?:attack|mistake|asset) \|/;
 
 export function rowsOf(page: string): readonly PageRow[] {
   let section = "";

@@ -24,5 +24,5 @@ export async function GET(request: Request): Promise<Response> {
 
 function problem(error: unknown): Response {
   if (!(error instanceof FencepostError)) throw error;
-  return Response.json(error.problem, { status: error.status ?? 503 });
+  return Response.json(error.problem, { status: error.status || 503 });
 }
