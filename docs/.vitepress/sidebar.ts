@@ -136,7 +136,7 @@ export const CHAPTERS: readonly Chapter[] = [
       ["Retention", "docs/operations/retention.md"],
       ["Metrics", "docs/metrics.md"],
       ["Logs", "docs/logs.md"],
-      ["Answers and faults", "docs/node-answers.md"],
+      ["Responses and faults", "docs/node-answers.md"],
       ["Changelog", "CHANGELOG.md"],
     ],
   },
