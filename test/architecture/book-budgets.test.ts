@@ -1,4 +1,5 @@
 /** Keeps the book short enough to be read: words in all, words for adopters, pages on a path, a purpose on every page. */
+import { posix } from "node:path";
 import { describe, expect, it } from "vitest";
 import { CHAPTERS, PATHS } from "../../docs/.vitepress/sidebar.ts";
 import { listFiles, readText } from "./tree.ts";
@@ -82,6 +83,14 @@ describe.each(PATHS)("the path $title", ({ pages: listed, picture }) => {
     expect(paths.length).toBeLessThanOrEqual(MOST_PAGES_ON_A_PATH);
     const links = [...section.matchAll(/^\d\. \[[^\]]+\]\(([^)]+)\)/gm)].map(([, link = ""]) => link);
     expect(links).toEqual(paths.map((path) => (path.startsWith("docs/") ? fileOf(path) : `../${path}`)));
+  });
+
+  it("leads from each page that is written by hand to the next one", () => {
+    const written = paths.slice(0, -1).filter((path) => !GENERATED.includes(path));
+    const next = (path: string) => posix.relative(posix.dirname(path), paths[paths.indexOf(path) + 1] ?? "");
+    const lastLine = (path: string) => readText(path).trimEnd().split("\n").at(-1) ?? "";
+    expect(written.filter((path) => !lastLine(path).startsWith("Next on this path: ["))).toEqual([]);
+    expect(written.filter((path) => !lastLine(path).includes(`](${next(path)})`))).toEqual([]);
   });
 
   it("says at its beginning, with a picture, and at its end what the reader can do", () => {
