@@ -55,8 +55,8 @@ export interface FencepostOptions extends Omit<FencepostConfig, SignerSetting | 
 
 export interface SendOptions extends CallOptions {
   /**
-   * The caller's own open database transaction, of pg, Drizzle, Kysely, Knex, postgres.js or Prisma: the intent commits
-   * or rolls back with the caller's rows.
+   * The caller's own open database transaction, of pg, Drizzle, Kysely, Knex, postgres.js, Prisma or TypeORM: the intent
+   * commits or rolls back with the caller's rows.
    */
   readonly client?: CallerTransaction;
 }
