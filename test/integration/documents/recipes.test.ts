@@ -117,6 +117,8 @@ const caller = (name: string) => `
   await fencepost.close();
   process.exit(0);`;
 
+const bodyOf = async (answer: Response) => (await answer.json()) as { readonly txId?: string; readonly state?: string };
+
 describe("the recipe", () => {
   it.each(["drizzle", "kysely", "knex", "typeorm", "prisma"])(
     "%s commits an order and its payment together",
@@ -160,10 +162,10 @@ describe("the recipe", () => {
       });
     const answers = [await pay("5"), await pay("5"), await pay("6")];
     expect(answers.map(({ status }) => status)).toEqual([202, 202, 409]);
-    const [first, again, refused] = await Promise.all(answers.map((answer) => answer.json()));
-    expect(again.txId).toBe(first.txId);
+    const [first, again, refused] = await Promise.all(answers.map(bodyOf));
+    expect(again?.txId).toBe(first?.txId);
     expect(refused).toMatchObject({ code: "REQUEST_ID_REUSED" });
-    const show = async () => (await fetch(`${url}/nestjs-1`)).json();
+    const show = async () => bodyOf(await fetch(`${url}/nestjs-1`));
     await waitUntil(async () => (await show()).state === "CONFIRMED", "the payment is final");
     app.signal("SIGTERM");
     expect(await app.exited).toMatchObject({ signal: "SIGTERM" });
