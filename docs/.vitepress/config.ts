@@ -61,14 +61,15 @@ export default defineConfig({
     search: { provider: "local" },
     outline: [2, 3],
     nav: [
-      { text: "Start", link: "/guides/start" },
-      { text: "Operations", link: "/operations/README" },
+      { text: "Embed it", link: "/guides/start" },
+      { text: "Run it as a service", link: "/guides/cluster" },
+      { text: "Operate it", link: "/operations/README" },
+      { text: "Review its security", link: "/guides/how-it-works" },
       { text: "Configuration", link: "/configuration" },
-      { text: "Comparison", link: "/guides/comparison" },
     ],
     sidebar: CHAPTERS.map(({ title, pages: listed }) => ({
       text: title,
-      collapsed: title === "Decisions",
+      collapsed: !title.startsWith("Path") && title !== "Choose",
       items: listed
         .filter(([, path]) => pages.has(path))
         .map(([text, path]) => ({ text, link: siteLink("README.md", path, pages) ?? "/" })),

@@ -5,11 +5,9 @@ import { pagePath, siteLink } from "../../docs/.vitepress/page-paths.ts";
 import { CHAPTERS } from "../../docs/.vitepress/sidebar.ts";
 import { createMetrics } from "../../src/adapters/system/metrics.ts";
 import { ROUTES } from "../../src/contract/routes.ts";
-import { ERROR_CATALOGUE, REJECTION_REASONS } from "../../src/domain/errors.ts";
 import { ceilingsOf } from "../../src/domain/fees/ceilings.ts";
 import { knownGasCap } from "../../src/domain/fees/gas.ts";
 import { STATES, SUB_STATES } from "../../src/domain/transaction/transitions.ts";
-import { CAUSE_CODES } from "../../src/domain/troubles/table.ts";
 import { SETTING_KEYS, SETTINGS } from "../../src/main/config/schema.ts";
 import type { Setting } from "../../src/main/config/setting.ts";
 import { readPackage } from "./package.ts";
@@ -115,18 +113,6 @@ describe("the documentation pages", () => {
 
   it("are refused if a JSON block is broken", () => {
     expect(brokenJson('```json\n{ "a": 1, }\n```\n```json\n{"a":1}\n{"b":2}\n```\n')).toHaveLength(1);
-  });
-});
-
-/** The codes in the first column of a page's tables. */
-const codesIn = (path: string) => [...readText(path).matchAll(/^\| `([A-Z_]+)` \|/gm)].map(([, code = ""]) => code);
-
-describe("docs/guides/troubleshooting.md", () => {
-  it("has a row for every error code, rejection reason and cause code", () => {
-    const codes = new Set([...Object.keys(ERROR_CATALOGUE), ...REJECTION_REASONS, ...CAUSE_CODES]);
-    const described = new Set(codesIn("docs/guides/troubleshooting.md"));
-    expect([...codes].filter((code) => !described.has(code))).toEqual([]);
-    expect([...described].filter((code) => !codes.has(code))).toEqual([]);
   });
 });
 

@@ -1,6 +1,6 @@
 /**
- * Runs every snippet of the documentation pages about the first steps, the SDK, embedding, testing, viem and ethers,
- * JSON-RPC, pools and time, in a separate directory. `npm run test:pack` does the same with the package as npm would
+ * Runs every snippet of the documentation pages about the first steps, migration, the SDK, embedding, testing, viem and
+ * ethers, JSON-RPC, pools and time, in a separate directory. `npm run test:pack` does the same with the package as npm would
  * publish and install it. It also runs a typed script of ten lines, and compiles everything against the package's
  * types.
  */
@@ -55,7 +55,7 @@ let stack: Stack;
 function snippetsOf(page: string): readonly (readonly [name: string, text: string])[] {
   return blocksOf(page).map((text, index) => [
     `${page.replace(".md", "").replace("/", "-")}-${index}`,
-    text.replaceAll("http://127.0.0.1:3000", stack.url).replaceAll("http://127.0.0.1:8545", stack.rpcUrl),
+    text.replaceAll("http://127.0.0.1:3000", stack.url),
   ]);
 }
 
@@ -73,7 +73,7 @@ beforeAll(async () => {
   writeFileSync(join(directory.path, "package.json"), JSON.stringify({ name: "app", private: true, type: "module" }));
   if (IS_LONG) install();
   else linkPackages(directory.path, ["viem", "ethers", "@types/node", ...OF_CALLERS]);
-  const pages = ["testing.md", "viem.md", "guides/start.md"].flatMap(snippetsOf);
+  const pages = ["testing.md", "viem.md", "guides/start.md", "guides/migration.md"].flatMap(snippetsOf);
   const snippets = [...pages, ["ten-lines", TEN_LINES] as const];
   for (const [name, text] of snippets) writeFileSync(join(directory.path, `${name}.ts`), text);
   writeFileSync(join(directory.path, "tsconfig.json"), JSON.stringify(TSCONFIG));
@@ -125,6 +125,7 @@ describe("the package, used as in the documentation,", () => {
     ["viem-2", /^1\nfunction$/m],
     ["testing-1", /^# pass 1$/m],
     ["guides-start-0", /CONFIRMED null\nCONFIRMED \d+$/m],
+    ["guides-migration-0", /^0x[0-9a-f]{64}$/m],
     ...(IS_LONG ? LONG : []),
   ])("runs the snippet %s", async (name, said) => {
     expect(await run(join("out", `${name}.js`))).toMatch(said);

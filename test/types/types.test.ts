@@ -77,9 +77,10 @@ const OF_PAGE: Readonly<Record<string, typeof GIVEN>> = {
   "docs/pools.md": { client: "ReturnType<typeof import('fencepost/client').createClient>" },
 };
 /**
- * Pages compiled as a whole in test/support/embed-guide.ts, or compiled and run by test/integration/snippets.test.ts.
+ * Pages compiled as a whole in test/support/embed-guide.ts, compiled and run by test/integration/snippets.test.ts, or
+ * run with the packages that they need by test/integration/documents/recipes.test.ts.
  */
-const ELSEWHERE = ["docs/embed.md", "docs/viem.md", "docs/testing.md"];
+const ELSEWHERE = ["docs/embed.md", "docs/viem.md", "docs/testing.md", "docs/recipes/"];
 
 function asModule(path: string, code: string): string {
   // If the snippet is only a part of a configuration file, complete it.
@@ -99,7 +100,9 @@ function snippetsOf(path: string): Readonly<Record<string, string>> {
   return Object.fromEntries(blocksOf(readText(path), "ts").map((code, at) => [name(at), asModule(path, code)]));
 }
 
-const pages = ["README.md", ...listFiles("docs")].filter((path) => path.endsWith(".md") && !ELSEWHERE.includes(path));
+const pages = ["README.md", ...listFiles("docs")].filter(
+  (path) => path.endsWith(".md") && !ELSEWHERE.some((page) => path.startsWith(page)),
+);
 
 describe("the TypeScript compiler", () => {
   const snippets = Object.assign({}, ...pages.map(snippetsOf)) as Readonly<Record<string, string>>;
