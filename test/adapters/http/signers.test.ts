@@ -44,6 +44,7 @@ describe("GET /api/v1/signers", () => {
         {
           chainId: CHAIN_ID,
           signer: SIGNER_EIP55,
+          name: null,
           cursor: 8,
           chainCounts: { latest: 7, pending: 8 },
           pending: 1,
