@@ -18,7 +18,7 @@ const OPERATORS = [
   ...["suspend", "resume", "realign", "kill"].map((action) => `post /api/v1/signers/{signer}/${action}`),
   ...["post /api/v1/kill", "delete /api/v1/kill", "delete /api/v1/signers/{signer}/kill"],
   ...["get /api/v1/keys", "post /api/v1/keys", "delete /api/v1/keys/{name}", "get /metrics"],
-  ...["put /api/v1/policy", "post /api/v1/notices/{noticeId}/acknowledge"],
+  ...["put /api/v1/policy", "put /api/v1/abis", "post /api/v1/notices/{noticeId}/acknowledge"],
 ];
 
 let server: HttpServer;

@@ -45,6 +45,7 @@ describe("GET /api/v1/signers", () => {
         {
           chainId: CHAIN_ID,
           signer: SIGNER_EIP55,
+          name: null,
           cursor: 8,
           chainCounts: { latest: 7, pending: 8, asOf: "2026-01-01T00:00:00.000Z" },
           pending: 1,
