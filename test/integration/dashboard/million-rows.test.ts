@@ -30,6 +30,9 @@ const PAGES = [
   "#/policies",
 ];
 
+/** A stretch that is chosen on the strip. */
+const HOUR = "createdAfter=2026-01-01T00:00:00.000Z&createdBefore=2026-01-01T01:00:00.000Z";
+
 /** The API requests that each page sends, and those that typing or clicking on a page causes. */
 const ASKED = [
   "/attention",
@@ -45,7 +48,12 @@ const ASKED = [
   "/search?q=0x00000000000000000000000000000000000003",
   "/tx/completions?after=340000&limit=100",
   "/nodes",
-  "/cluster/history?limit=50",
+  "/cluster/history?limit=500",
+  "/me",
+  "/signer-names",
+  `/history?chainId=${BUSY_CHAIN}&step=600`,
+  `/history?signer=${STUCK}&chainId=${BUSY_CHAIN}&step=600`,
+  `/tx?${HOUR}&limit=50`,
 ];
 
 /** Calls with which a node always reads the newest block of its chain. The test does not count them. */

@@ -25,23 +25,24 @@ const COLUMNS = [
 /**
  * Page of all lanes, loaded in pages, without calls to the chain.
  *
- * @type {PageOf<AnswerAt<"/signers">>}
+ * @type {PageOf<AnswerAt<"/signers"> & { readonly query: RouteQuery }>}
  */
 export const lanesPage = {
   title: () => "Lanes",
 
-  load({ route, signal }) {
-    const { needs, chain, owner, after } = route.query;
-    return readApi("/signers", { query: { needs, chainId: chain, owner, after, limit: PAGE }, signal });
+  async load({ route: { query }, signal }) {
+    const { needs, chain, owner, after } = query;
+    const wanted = { needs, chainId: chain, owner, after, limit: PAGE };
+    return { ...(await readApi("/signers", { query: wanted, signal })), query };
   },
 
-  view({ items, next }, { route, go }) {
+  view({ items, next, query: loaded }, { route, go }) {
     const { query } = route;
     return [
       h("div.title", h("h1", "Lanes"), quiet("a signer on a chain: its own order, its own lease")),
       filters(query, go),
       items.length === 0 ? nothing(query) : table("Lanes", COLUMNS, items.map(row), totals(items)),
-      paging(["lanes"], query, next),
+      paging(["lanes"], loaded, next),
     ];
   },
 };

@@ -25,7 +25,7 @@ const HASH = /^0x[0-9a-fA-F]{64}$/;
 /**
  * Page of all transactions, newest first, filtered by the page's address.
  *
- * @type {PageOf<{ readonly page: AnswerAt<"/tx">, readonly signers: readonly SignerLane[], readonly costs: AnswerAt<"/costs"> | null }>}
+ * @type {PageOf<{ readonly page: AnswerAt<"/tx">, readonly signers: readonly SignerLane[], readonly costs: AnswerAt<"/costs"> | null, readonly query: RouteQuery }>}
  */
 export const transactionsPage = {
   title: () => "Transactions",
@@ -39,11 +39,12 @@ export const transactionsPage = {
     return {
       page,
       costs,
+      query: route.query,
       signers: world.isDev ? (await readApi("/signers", { query: { limit: 20 }, signal })).items : [],
     };
   },
 
-  view({ page: { items, next }, signers, costs }, { route, go }) {
+  view({ page: { items, next }, signers, costs, query: loaded }, { route, go }) {
     const { query } = route;
     const isFiltered = ["state", "chain", "signer", "text", "from", "to"].some((name) => query[name] !== undefined);
     return [
@@ -55,7 +56,7 @@ export const transactionsPage = {
           ? nothingFound()
           : firstSteps(signers)
         : transactionTable("Transactions", items, { hasTotals: true }),
-      paging(["tx"], query, next),
+      paging(["tx"], loaded, next),
       signers.length > 0 && may("submit") ? testTransfers(signers) : null,
     ];
   },

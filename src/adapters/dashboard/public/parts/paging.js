@@ -32,6 +32,9 @@ function remember(next, at) {
 }
 
 /**
+ * Links to the pages around the shown one. `query` is the one with which the shown page was loaded: the address may be
+ * ahead of it.
+ *
  * @param {readonly string[]} parts
  * @param {RouteQuery} query
  * @param {string | null} next

@@ -94,11 +94,17 @@ async function copyExact(exact) {
 export function copyExactAmounts() {
   document.addEventListener("copy", (event) => {
     const { anchorNode, focusNode } = getSelection() ?? {};
-    const at = anchorNode?.parentElement?.closest("data.amount");
-    if (!at || at !== focusNode?.parentElement?.closest("data.amount")) return;
+    const at = amountAround(anchorNode);
+    if (at === null || at !== amountAround(focusNode)) return;
     event.clipboardData?.setData("text/plain", at.getAttribute("value") ?? "");
     event.preventDefault();
   });
+}
+
+/** @param {Node | null | undefined} node */
+function amountAround(node) {
+  const element = node instanceof Element ? node : node?.parentElement;
+  return element?.closest("data.amount") ?? null;
 }
 
 const SHOWN_MS = 6_000;
