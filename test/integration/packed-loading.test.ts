@@ -118,7 +118,7 @@ describe("the packed library sends a transaction if it is loaded by", () => {
     ["a bundle of esbuild in ESM", esbuild("external.mjs", ["fencepost"]), ["dist/external.mjs"]],
     ["a bundle of esbuild in CommonJS", esbuild("external.cjs", ["fencepost"]), ["dist/external.cjs"]],
     ["a bundle of webpack", webpack("webpack.cjs", { fencepost: "commonjs fencepost" }), ["dist/webpack.cjs"]],
-  ])("%s", async (name, build, run) => {
+  ])("%s", { timeout: 240_000 }, async (name, build, run) => {
     if (build !== null) expect(await node(build)).toEqual({ code: 0, output: "" });
     const said = ["Jest", "Vitest"].includes(name) ? /CONFIRMED/ : /^CONFIRMED\n$/;
     expect(await node(run)).toEqual({ code: 0, output: expect.stringMatching(said) });
