@@ -73,6 +73,7 @@ const OF_PAGE: Readonly<Record<string, typeof GIVEN>> = {
 };
 /**
  * Pages compiled as a whole in test/support/embed-guide.ts, or compiled and run by test/integration/snippets.test.ts.
+ * Recipes are compiled against the libraries that they name by test/integration/documents/recipes.test.ts.
  */
 const ELSEWHERE = ["docs/embed.md", "docs/viem.md", "docs/testing.md"];
 
@@ -94,7 +95,8 @@ function snippetsOf(path: string): Readonly<Record<string, string>> {
   return Object.fromEntries(blocksOf(readText(path), "ts").map((code, at) => [name(at), asModule(path, code)]));
 }
 
-const pages = ["README.md", ...listFiles("docs")].filter((path) => path.endsWith(".md") && !ELSEWHERE.includes(path));
+const isElsewhere = (path: string) => ELSEWHERE.includes(path) || path.startsWith("docs/recipes/");
+const pages = ["README.md", ...listFiles("docs")].filter((path) => path.endsWith(".md") && !isElsewhere(path));
 
 describe("the TypeScript compiler", () => {
   const snippets = Object.assign({}, ...pages.map(snippetsOf)) as Readonly<Record<string, string>>;
