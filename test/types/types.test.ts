@@ -77,8 +77,8 @@ const OF_PAGE: Readonly<Record<string, typeof GIVEN>> = {
   "docs/pools.md": { client: "ReturnType<typeof import('fencepost/client').createClient>" },
 };
 /**
- * Pages compiled as a whole in test/support/embed-guide.ts, compiled and run by test/integration/snippets.test.ts, or
- * run with the packages that they need by test/integration/documents/recipes.test.ts.
+ * Pages compiled as a whole in test/support/embed-guide.ts, or compiled and run by test/integration/snippets.test.ts.
+ * Recipes are compiled against the libraries that they name by test/integration/documents/recipes.test.ts.
  */
 const ELSEWHERE = ["docs/embed.md", "docs/viem.md", "docs/testing.md", "docs/recipes/"];
 
