@@ -4,7 +4,6 @@ import type { AttentionItem } from "../../contract/schemas/attention.ts";
 import type { Problem } from "../../contract/schemas/problem.ts";
 import type { SignerLane } from "../../contract/schemas/signers.ts";
 import type { Explanation, Transaction } from "../../contract/schemas/transaction-schema.ts";
-import type { Child } from "./public/dom.js";
 
 export type { AnswerAt, AttentionItem, Explanation, ParametersOf, Problem, QueryAt, ReadPath, SignerLane, Transaction };
 
@@ -61,12 +60,15 @@ export interface Look {
   readonly refresh: () => void;
 }
 
+/** What a page shows: virtual elements of dom.js, texts, or nothing. */
+export type Shown = { readonly tag: string } | string | number | null | undefined | false | readonly Shown[];
+
 export interface PageOf<Data> {
   title(data?: Data): string;
   load(where: { readonly route: Route; readonly signal: AbortSignal }): Promise<Data>;
   /** Milliseconds until the data is loaded again; null if it is loaded only when something changes. */
   everyMs?(data: Data): number | null;
-  view(data: Data, look: Look): Child;
+  view(data: Data, look: Look): Shown;
   follow?(where: { readonly signal: AbortSignal; readonly redraw: () => void }): Promise<void>;
 }
 

@@ -17,6 +17,7 @@ const MARK = 7;
  * A drawn row of values: `kind` names its colour; null is a gap.
  *
  * @typedef {{ readonly kind: string, readonly name: string, readonly values: readonly (number | null)[], readonly isLine?: boolean }} Series
+ * @typedef {History["buckets"][number]} Bucket
  * @typedef {{ readonly fromMs: number, readonly toMs: number, readonly stepMs: number, readonly count: number }} Axis
  */
 
@@ -61,8 +62,8 @@ export function panels(history, fees, stretch) {
         ...context,
         show: durationOf,
         series: [
-          { kind: "p95", name: "p95", values: all.map((bucket) => bucket?.finalityMs?.p95 ?? null), isLine: true },
-          { kind: "p50", name: "p50", values: all.map((bucket) => bucket?.finalityMs?.p50 ?? null), isLine: true },
+          line("p95", all, ({ finalityMs }) => finalityMs?.p95),
+          line("p50", all, ({ finalityMs }) => finalityMs?.p50),
         ],
       },
     ),
@@ -76,18 +77,8 @@ export function panels(history, fees, stretch) {
         ...context,
         show: (value) => `${gweiOf(value)} gwei`,
         series: [
-          {
-            kind: "offered",
-            name: "offered",
-            values: priced.map((bucket) => numberOf(bucket?.offered?.avg)),
-            isLine: true,
-          },
-          {
-            kind: "base",
-            name: "base fee",
-            values: priced.map((bucket) => numberOf(bucket?.baseFee?.avg)),
-            isLine: true,
-          },
+          line("offered", priced, ({ offered }) => numberOf(offered?.avg)),
+          line("base", priced, ({ baseFee }) => numberOf(baseFee?.avg)),
         ],
       },
     ),
@@ -97,6 +88,17 @@ export function panels(history, fees, stretch) {
       series: [{ kind: "spend", name: "fees", values: all.map((bucket) => numberOf(bucket?.fees) ?? 0) }],
     }),
   );
+}
+
+/**
+ * @param {string} kind
+ * @param {readonly (Bucket | null)[]} buckets
+ * @param {(bucket: Bucket) => number | null | undefined} value
+ * @returns {Series}
+ */
+function line(kind, buckets, value) {
+  const values = buckets.map((bucket) => (bucket === null ? null : (value(bucket) ?? null)));
+  return { kind, name: kind === "base" ? "base fee" : kind, values, isLine: true };
 }
 
 /** @param {string | undefined} wei */
