@@ -4,7 +4,13 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { createHttpServer, type HttpServer } from "../../src/adapters/http/server.ts";
 import type { CompletionsQuery, CreateRequest, TransactionView } from "../../src/application/api.ts";
 import type { FencepostApi } from "../../src/application/operations/calls.ts";
-import { type ClientErrorCode, createClient, FencepostApiError, type FencepostClient, type Hash } from "../../src/client/index.ts";
+import {
+  type ClientErrorCode,
+  createClient,
+  FencepostApiError,
+  type FencepostClient,
+  type Hash,
+} from "../../src/client/index.ts";
 import { FencepostError, invalid } from "../../src/domain/errors.ts";
 import { SCOPES } from "../../src/domain/keys/principal.ts";
 import { httpOptions } from "../support/http-app.ts";
@@ -48,7 +54,11 @@ async function failureOf(call: Promise<unknown>): Promise<FencepostApiError> {
   return error as FencepostApiError;
 }
 
-const intent = { signer: SIGNER_EIP55, requestId: "order-42", payload: { to: RECIPIENT_EIP55, value: 10n ** 20n } } as const;
+const intent = {
+  signer: SIGNER_EIP55,
+  requestId: "order-42",
+  payload: { to: RECIPIENT_EIP55, value: 10n ** 20n },
+} as const;
 
 describe("send of the client", () => {
   it("throws INVALID_REQUEST if the intent is missing", async () => {

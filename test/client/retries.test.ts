@@ -1,7 +1,7 @@
-import type { Address } from "../../src/client/index.ts";
 import { createServer, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
 import { afterEach, describe, expect, it } from "vitest";
+import type { Address } from "../../src/client/index.ts";
 import {
   type ClientOptions,
   createClient,
@@ -224,7 +224,7 @@ describe("a client with several addresses", () => {
   });
 
   it("cannot be created with an empty list of addresses", () => {
-    expect(() => createClient({ url: [] })).toThrow("at least one url");
+    expect(() => createClient({ url: [] })).toThrow("INVALID_REQUEST: url: at least one is required");
   });
 });
 
