@@ -14,6 +14,7 @@ export type { FeeMarket, Fees } from "./domain/transaction/fees.ts";
 export type { State, SubState } from "./domain/transaction/transitions.ts";
 export { defineConfig, type FencepostConfig } from "./main/config/define.ts";
 export { createFencepost } from "./main/create-fencepost.ts";
+export { ClosedError, ConfigurationError } from "./main/library/own-errors.ts";
 export type {
   BlocksOptions,
   CallerTransaction,

@@ -4,10 +4,9 @@ import type { Problem } from "../contract/schemas/problem.ts";
  * Code of an error: those of a node (docs/errors.md), and five of the library and the SDK themselves. `UNREACHABLE`: no
  * answer. The request may or may not have been accepted; the same requestId may be sent again. `UNEXPECTED_ANSWER`:
  * something other than Fencepost answered, such as a proxy. `TIMEOUT`: the caller's time limit was reached. The request
- * may still be performed. `CONFIGURATION`: the options of `createFencepost` or `createClient` are wrong. `CLOSED`:
- * `close()` was called.
+ * may still be performed. `CONFIGURATION`: the options of `createFencepost` are wrong. `CLOSED`: `close()` was called.
  */
-export type ClientErrorCode = Problem["code"] | keyof typeof OWN_CLASSES;
+export type ClientErrorCode = Problem["code"] | "UNREACHABLE" | "UNEXPECTED_ANSWER" | "TIMEOUT" | LibraryErrorCode;
 
 interface Failure {
   readonly code: ClientErrorCode;
@@ -16,9 +15,7 @@ interface Failure {
 }
 
 interface FailureOptions extends ErrorOptions {
-  readonly problem?: Problem;
-  /** Address of the node that sent the problem: it serves a page about each code. */
-  readonly base?: string;
+  readonly problem?: Problem | null;
 }
 
 /** Whether the same request may succeed: `later`, `elsewhere` (at `ownerUrl`), or `never`. */
@@ -49,33 +46,27 @@ export interface FencepostError extends ProblemMembers {
 // biome-ignore lint/suspicious/noUnsafeDeclarationMerging: the members of the problem are copied one by one, none is required.
 export class FencepostError extends Error {
   /** What failed, from a closed list. Stable: decide by it. */
-  readonly code: ClientErrorCode;
+  declare readonly code: ClientErrorCode;
   /** HTTP status; 0 if there was no answer. */
-  readonly status: number;
+  declare readonly status: number;
   /** What happened this time, for people. */
-  readonly detail: string;
+  declare readonly detail: string;
   /** The problem document of the response; null if there is none. */
-  readonly problem: Problem | null;
+  declare readonly problem: Problem | null;
   /**
    * Whether the same request may succeed. `later`: after `retryAfterSeconds`, with the same request id. `elsewhere`: at
    * `ownerUrl`. `never`: change the request first.
    */
-  readonly retry: Retry;
-  /** Page about the code: at the node that answered, or in this package. */
-  readonly docs: string;
+  declare readonly retry: Retry;
+  /** Page about the code, in this package. */
+  declare readonly docs: string;
 
-  constructor({ code, status, detail }: Failure, { problem, base, ...options }: FailureOptions = {}) {
-    super(`${code}: ${detail}`, options);
-    this.name = nameOf(code);
-    this.code = code;
-    this.status = status;
-    this.detail = detail;
-    this.problem = problem ?? null;
-    this.retry = retryOf(code, status);
-    const page = Object.hasOwn(OWN_CLASSES, code) ? "sdk.md#errors" : "errors.md";
-    this.docs = problem && base ? `${base}/docs#${code}` : `fencepost/docs/${page}`;
+  constructor({ code, status, detail }: Failure, { problem = null, cause }: FailureOptions = {}) {
+    super(`${code}: ${detail}`, { cause });
+    const docs = `fencepost/docs/${problem ? "errors.md" : "sdk.md#errors"}`;
+    Object.assign(this, { name: nameOf(code), code, status, detail, problem, retry: retryOf(code, status), docs });
     // Members of the problem document must not overwrite those of Error or its prototype.
-    for (const [name, value] of Object.entries(this.problem ?? {})) {
+    for (const [name, value] of Object.entries(problem ?? {})) {
       if (!(name in this)) Object.assign(this, { [name]: value });
     }
   }
@@ -88,8 +79,8 @@ function retryOf(code: ClientErrorCode, status: number): Retry {
 
 /** Error name from a code: `NOT_LEADER` → `NotLeaderError`. The class name is not used, because minifiers change it. */
 function nameOf(code: string): string {
-  const words = `${code}_ERROR`.toLowerCase().split("_");
-  return words.map((word) => word.charAt(0).toUpperCase() + word.slice(1)).join("");
+  const words = code.toLowerCase().replace(/(?:^|_)(.)/g, (_, letter: string) => letter.toUpperCase());
+  return `${words}Error`;
 }
 
 /** The request is not well-formed. `path`: the offending field. `hint`: what was probably meant. */
@@ -137,21 +128,11 @@ export class UnreachableError extends FencepostError {}
 export class UnexpectedAnswerError extends FencepostError {}
 /** The call's time limit was reached: the request may still be performed. */
 export class TimeoutError extends FencepostError {}
-/** Options are wrong. `path`: the first one. `mistakes`: all of them. */
-export class ConfigurationError extends FencepostError {}
-/** `close()` was called. */
-export class ClosedError extends FencepostError {}
 
-const OWN_CLASSES = {
-  UNREACHABLE: UnreachableError,
-  UNEXPECTED_ANSWER: UnexpectedAnswerError,
-  TIMEOUT: TimeoutError,
-  CONFIGURATION: ConfigurationError,
-  CLOSED: ClosedError,
-};
+type LibraryErrorCode = "CONFIGURATION" | "CLOSED";
 
-const CLASSES: Readonly<Record<ClientErrorCode, typeof FencepostError>> = {
-  ...OWN_CLASSES,
+/** Classes of the codes that the SDK has; those of the library are its own. */
+const CLASSES: Readonly<Record<Exclude<ClientErrorCode, LibraryErrorCode>, typeof FencepostError>> = {
   INVALID_REQUEST: InvalidRequestError,
   UNAUTHENTICATED: UnauthenticatedError,
   FORBIDDEN: ForbiddenError,
@@ -170,11 +151,15 @@ const CLASSES: Readonly<Record<ClientErrorCode, typeof FencepostError>> = {
   QUOTA_EXCEEDED: QuotaExceededError,
   UNAVAILABLE: UnavailableError,
   INTERNAL: InternalError,
+  UNREACHABLE: UnreachableError,
+  UNEXPECTED_ANSWER: UnexpectedAnswerError,
+  TIMEOUT: TimeoutError,
 };
 
 /** Creates an error of the class for a code. A newer node may have codes that this SDK does not know. */
 export function failureOf(failure: Failure, options?: FailureOptions): FencepostError {
-  const Class = Object.hasOwn(CLASSES, failure.code) ? CLASSES[failure.code] : FencepostError;
+  const { code } = failure;
+  const Class = Object.hasOwn(CLASSES, code) ? CLASSES[code as keyof typeof CLASSES] : FencepostError;
   return new Class(failure, options);
 }
 
@@ -182,8 +167,8 @@ export function unreachable(url: string, cause: unknown): FencepostError {
   return failureOf({ code: "UNREACHABLE", status: 0, detail: `${url} does not answer` }, { cause });
 }
 
-export function timedOut(detail: string, cause?: unknown): FencepostError {
-  return failureOf({ code: "TIMEOUT", status: 0, detail }, { cause });
+export function timedOut(detail: string): FencepostError {
+  return failureOf({ code: "TIMEOUT", status: 0, detail });
 }
 
 /** Error of an argument that is wrong before anything is sent. */
@@ -192,27 +177,19 @@ export function invalidArgument(path: string, detail: string, cause?: unknown): 
   return Object.assign(failureOf(failure, { cause }), { path });
 }
 
-export function badConfiguration(path: string, mistakes: readonly string[], cause?: unknown): FencepostError {
-  const detail = mistakes.join("\n");
-  return Object.assign(failureOf({ code: "CONFIGURATION", status: 0, detail }, { cause }), { path, mistakes });
-}
-
 /** Error of a call that waits for a state: the transaction ended without reaching that state. */
 export function endedWithout(detail: string): FencepostError {
   return failureOf({ code: "CONFLICT", status: 409, detail });
 }
 
-export function fromProblem(problem: Problem, options?: Omit<FailureOptions, "problem">): FencepostError {
-  return failureOf(problem, { problem, ...options });
+export function fromProblem(problem: Problem, cause?: unknown): FencepostError {
+  return failureOf(problem, { problem, cause });
 }
 
 export function unexpectedAnswer(status: number, text: string): FencepostError {
   const isRedirect = status === 0 || (status >= 300 && status < 400);
-  const content = isRedirect
-    ? "a redirect, which is not followed"
-    : `a body that is not Fencepost's: ${text.slice(0, 200)}`;
-  const detail = `status ${status} with ${content}`;
-  return failureOf({ code: "UNEXPECTED_ANSWER", status, detail });
+  const content = isRedirect ? "a redirect" : `a body that is not Fencepost's: ${text.slice(0, 200)}`;
+  return failureOf({ code: "UNEXPECTED_ANSWER", status, detail: `status ${status} with ${content}` });
 }
 
 /** A copy of the error with this request id. */

@@ -1,14 +1,14 @@
 import { backOffMs } from "./deadline.ts";
-import { badConfiguration, FencepostError } from "./error-classes.ts";
+import { FencepostError, invalidArgument } from "./error-classes.ts";
 
 /** The configured addresses of nodes, the preferred one, and the known owner of each lane. */
 export class Ring {
-  readonly bases: readonly string[];
+  declare readonly bases: readonly string[];
   home = 0;
   readonly owners = new Map<string, number>();
 
   constructor(urls: readonly string[]) {
-    if (urls.length === 0) throw badConfiguration("url", ["url: at least one is required"]);
+    if (urls.length === 0) throw invalidArgument("url", "at least one is required");
     this.bases = urls.map(normalised);
   }
 
@@ -35,16 +35,14 @@ export interface Routing {
 
 /** Chooses the node address for each attempt of one call. */
 export class Attempts {
-  private readonly ring: Ring;
-  private readonly routing: Routing;
-  private at: number;
+  private declare readonly ring: Ring;
+  private declare readonly routing: Routing;
+  private declare at: number;
   private failures = 0;
   private moves = 0;
 
   constructor(ring: Ring, routing: Routing) {
-    this.ring = ring;
-    this.routing = routing;
-    this.at = ring.owners.get(routing.lane ?? "") ?? ring.home;
+    Object.assign(this, { ring, routing, at: ring.owners.get(routing.lane ?? "") ?? ring.home });
   }
 
   get base(): string {

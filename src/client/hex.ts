@@ -18,7 +18,7 @@ export type Hash = Hex;
  * await fencepost.send({ signer, payload: { to: asAddress(form.recipient, "recipient"), value: 1n } });
  */
 export function asAddress(text: unknown, field = "address"): Address {
-  return matching(text, field, /^0x[0-9a-f]{40}$/i, "40 hex digits");
+  return checked(text, field, /^0x[0-9a-f]{40}$/i, "an address") as Hex;
 }
 
 /**
@@ -32,7 +32,7 @@ export function asAddress(text: unknown, field = "address"): Address {
  * const signers = [asHex(process.env.PRIVATE_KEY, "PRIVATE_KEY")];
  */
 export function asHex(text: unknown, field = "hex"): Hex {
-  return matching(text, field, /^0x([0-9a-f]{2})*$/i, "an even number of hex digits");
+  return checked(text, field, /^0x([0-9a-f]{2})*$/i, "hex bytes") as Hex;
 }
 
 /**
@@ -46,11 +46,10 @@ export function asHex(text: unknown, field = "hex"): Hex {
  * await fencepost.send({ signer, payload: { to, value: asWei(form.amount, "amount") } });
  */
 export function asWei(text: unknown, field = "wei"): bigint {
-  if (typeof text === "string" && /^(\d+|0x[0-9a-f]+)$/i.test(text)) return BigInt(text);
-  throw invalidArgument(field, "must be a whole number of wei, as decimal digits or 0x hex");
+  return BigInt(checked(text, field, /^(\d+|0x[0-9a-f]+)$/i, "whole wei"));
 }
 
-function matching(text: unknown, field: string, pattern: RegExp, digits: string): Hex {
-  if (typeof text === "string" && pattern.test(text)) return text as Hex;
-  throw invalidArgument(field, `must be 0x and ${digits}`);
+function checked(text: unknown, field: string, pattern: RegExp, what: string): string {
+  if (typeof text === "string" && pattern.test(text)) return text;
+  throw invalidArgument(field, `must be ${what}`);
 }

@@ -1,8 +1,6 @@
 /** Errors of the SDK and of the library. */
 export {
   type ClientErrorCode,
-  ClosedError,
-  ConfigurationError,
   ConflictError,
   EpochChangedError,
   FeedTruncatedError,

@@ -41,7 +41,7 @@ export class SentTransaction implements AsyncIterable<Transaction> {
   async hash(options?: WaitOptions): Promise<Hash> {
     const { txHash, state, subState } = await this.#until((seen) => seen.txHash !== null || isSettled(seen), options);
     if (txHash !== null) return txHash;
-    throw endedWithout(`${this.txId} ended as ${state}/${subState} before it was signed`);
+    throw endedWithout(`${this.txId} ended as ${state}/${subState} unsigned`);
   }
 
   /**

@@ -61,7 +61,7 @@ export function createTransport(options: ClientOptions): Transport {
     const silence = isPatient ? Number.POSITIVE_INFINITY : LONGEST_SILENCE_MS + heldMs;
     const ask = async (base: string, deadline: Deadline) => {
       const go = (init: RequestInit) => fetch(base + url, { ...request, ...init });
-      return read<T>(await exchange(go, base, { silence, ...deadline }), base, call.expects);
+      return read<T>(...(await exchange(go, base, { silence, ...deadline })), call.expects);
     };
     return underDeadline(`no answer to ${path}`, { timeoutMs, ...(signal && { signal }) }, (deadline) =>
       options.repeat === false
@@ -137,10 +137,10 @@ async function exchange(
   }
 }
 
-function read<T>([{ status, headers }, text]: readonly [Response, string], base: string, expects?: string): T {
+function read<T>({ status, headers }: Response, text: string, expects?: string): T {
   const body = parse(text);
   if (status >= 200 && status < 300 && (expects ? Object(body)[expects] : body) !== undefined) return body as T;
-  const error = isProblem(body) ? fromProblem(body, { base }) : unexpectedAnswer(status, text);
+  const error = isProblem(body) ? fromProblem(body) : unexpectedAnswer(status, text);
   const seconds = Number(headers.get("retry-after") ?? Number.NaN);
   throw seconds >= 0 ? Object.assign(error, { retryAfterSeconds: seconds }) : error;
 }
@@ -154,8 +154,7 @@ function parse(text: string): unknown {
 }
 
 function isProblem(body: unknown): body is Problem {
-  if (typeof body !== "object" || body === null) return false;
-  const { code, status, detail } = body as Partial<Problem>;
+  const { code, status, detail } = Object(body) as Partial<Problem>;
   return typeof code === "string" && typeof status === "number" && typeof detail === "string";
 }
 
@@ -173,5 +172,5 @@ export function asParameters(query: Query): Readonly<Record<string, string>> {
 }
 
 function bigintAsDigits(_: string, value: unknown): unknown {
-  return typeof value === "bigint" ? value.toString() : value;
+  return typeof value === "bigint" ? `${value}` : value;
 }

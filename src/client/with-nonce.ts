@@ -59,8 +59,7 @@ export async function withNonce(calls: Omit<NonceCalls, "withNonce">, lane: Rese
   if (typeof use === "object" && "rawTransaction" in use)
     return calls.submitReserved(reservationId, use.rawTransaction);
   if (typeof use === "object" && "txHash" in use) return calls.markUsed(reservationId, use.txHash);
-  if (use !== NEVER_SENT)
-    throw invalidArgument("callback", "must return { rawTransaction }, { txHash } or neverSent()");
+  if (use !== NEVER_SENT) throw invalidArgument("callback", "must return rawTransaction, txHash or neverSent()");
   await calls.releaseNonce(reservationId);
   return null;
 }

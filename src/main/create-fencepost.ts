@@ -1,4 +1,4 @@
-import { badConfiguration } from "../client/error-classes.ts";
+import { ConfigurationError } from "./library/own-errors.ts";
 import type { Fencepost, FencepostOptions } from "./library.ts";
 
 /**
@@ -14,7 +14,7 @@ import type { Fencepost, FencepostOptions } from "./library.ts";
  * });
  */
 export async function createFencepost(options: FencepostOptions): Promise<Fencepost> {
-  if (isBundled()) throw badConfiguration("", [BUNDLED]);
+  if (isBundled()) throw new ConfigurationError("", [BUNDLED]);
   // The node is loaded at the first call: most of its modules are of no use to a program that only imports types and
   // errors. webpack cannot bundle them; `isBundled` explains that at run time.
   const library = await import(/* webpackIgnore: true */ "./library.ts");

@@ -11,7 +11,6 @@ import type { Created, CreateRequest } from "../application/api.ts";
 import { normalise, parseChainId } from "../application/requests/normalise.ts";
 import { traced } from "../application/stages/1-create/asked-create.ts";
 import type { CallOptions } from "../client/deadline.ts";
-import { failureOf } from "../client/error-classes.ts";
 import type { FencepostFace } from "../client/face.ts";
 import type { Hex } from "../client/hex.ts";
 import { defined } from "../domain/defined.ts";
@@ -26,6 +25,7 @@ import type { ChainEntry, FencepostConfig } from "./config/define.ts";
 import { configFrom, withOutsideSecrets } from "./config/load.ts";
 import { createFace } from "./library/embedded-face.ts";
 import { asFaceError, asStartError, brokenTransaction, OPTIONS } from "./library/library-errors.ts";
+import { ClosedError } from "./library/own-errors.ts";
 import { parseSigners } from "./library/signers-option.ts";
 import { type ComposedNode, composeNode } from "./node/compose-node.ts";
 import { openExtensions } from "./node/extensions.ts";
@@ -184,7 +184,7 @@ function embedded(composed: ComposedNode, databaseSchema: string, mask: Mask): F
       }
     },
     async close() {
-      closing.abort(failureOf({ code: "CLOSED", status: 0, detail: "close() was called" }));
+      closing.abort(new ClosedError());
       await composed.close();
     },
   };

@@ -1,3 +1,4 @@
+import { existsSync } from "node:fs";
 import { describe, expect, it } from "vitest";
 import { fromProblem } from "../../src/client/error-classes.ts";
 import * as sdk from "../../src/client/index.ts";
@@ -10,6 +11,14 @@ const CODES = Object.keys(ERROR_CATALOGUE) as (keyof typeof ERROR_CATALOGUE)[];
 const problemOf = (code: string, members: object = {}): Problem =>
   ({ type: "t", title: "t", status: 400, code, detail: "d", ...members }) as Problem;
 
+function thrownBy(work: () => unknown): unknown {
+  try {
+    return work();
+  } catch (error) {
+    return error;
+  }
+}
+
 describe("an error of the SDK", () => {
   it.each(CODES)("has its own class, with the same name in SDK and library: %s", (code) => {
     const error = fromProblem(problemOf(code));
@@ -20,6 +29,49 @@ describe("an error of the SDK", () => {
     expect(error.constructor).toBe(Class);
     expect(error).toBeInstanceOf(sdk.FencepostError);
     expect(error).toMatchObject({ name, code, status: 400, detail: "d", message: `${code}: d` });
+  });
+
+  it.each(CODES)("says whether a retry helps as the catalogue does, and links to a page that exists: %s", (code) => {
+    const { status, retry } = ERROR_CATALOGUE[code];
+    const { docs, ...error } = fromProblem(problemOf(code, { status }));
+    expect(error).toMatchObject({ retry });
+    expect(existsSync(new URL(`../../${docs.replace("fencepost/", "")}`, import.meta.url))).toBe(true);
+  });
+
+  it.each([
+    [() => sdk.asAddress("bob", "to"), { code: "INVALID_REQUEST", path: "to", detail: "to: must be an address" }],
+    [() => sdk.asHex("0x1", "KEY"), { code: "INVALID_REQUEST", path: "KEY" }],
+    [() => sdk.asWei("1.5", "amount"), { code: "INVALID_REQUEST", path: "amount" }],
+    [() => sdk.createClient({ url: [] }), { code: "INVALID_REQUEST", path: "url" }],
+  ])("names the argument that is wrong, and does not quote it: %#", (work, members) => {
+    const error = thrownBy(work);
+    expect(error).toBeInstanceOf(sdk.FencepostError);
+    expect(error).toMatchObject({ ...members, retry: "never", docs: "fencepost/docs/sdk.md#errors" });
+    expect(String(error)).not.toMatch(/bob|0x1\b|1\.5/);
+  });
+
+  it("passes checked texts on unchanged, and amounts as a bigint", () => {
+    const address = `0x${"aB".repeat(20)}`;
+    expect([sdk.asAddress(address), sdk.asHex("0x"), sdk.asWei("10"), sdk.asWei("0x10")]).toEqual([
+      address,
+      "0x",
+      10n,
+      16n,
+    ]);
+  });
+
+  it("reports a body that is no JSON, before anything is sent", async () => {
+    const fetch = () => Promise.reject(new Error("nothing must be sent"));
+    const metadata: Record<string, unknown> = {};
+    metadata.self = metadata;
+    const sending = sdk
+      .createClient({ url: "http://node", fetch })
+      .send({ signer: "0x", payload: { to: "0x" }, metadata });
+    await expect(sending).rejects.toMatchObject({
+      code: "INVALID_REQUEST",
+      path: "body",
+      cause: expect.any(TypeError),
+    });
   });
 
   it("has the members of the problem document, and the document itself", () => {

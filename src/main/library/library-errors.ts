@@ -5,7 +5,7 @@ import { problemOf } from "../../adapters/http/exchange/problems.ts";
 import { SchemaMismatch } from "../../adapters/postgres/schema/migrate.ts";
 import { isDatabaseAway } from "../../adapters/postgres/session/is-away.ts";
 import { UnsuitableServer } from "../../adapters/postgres/store.ts";
-import { badConfiguration, FencepostError as FaceError, fromProblem } from "../../client/error-classes.ts";
+import { FencepostError as FaceError, fromProblem } from "../../client/error-classes.ts";
 import { FencepostError, unavailable } from "../../domain/errors.ts";
 import type { Mask } from "../../domain/text/mask.ts";
 import { messageOf } from "../../domain/text/thrown.ts";
@@ -15,15 +15,16 @@ import { SchemaTooNew } from "../../ports/lease-store.ts";
 import { SignerAway } from "../../ports/signer.ts";
 import { ConfigurationError } from "../config/config.ts";
 import { SETTING_KEYS, SETTINGS } from "../config/schema.ts";
+import { ConfigurationError as OptionsError } from "./own-errors.ts";
 
 /** An error of the node with the class and members that the same error has over HTTP. */
 export function asFaceError(error: unknown, mask: Mask): FaceError {
   if (error instanceof FaceError) return error;
-  if (error instanceof FencepostError) return fromProblem(problemOf(error, mask), { cause: error });
+  if (error instanceof FencepostError) return fromProblem(problemOf(error, mask), error);
   const known = unavailableService(error);
-  if (known !== null) return fromProblem(problemOf(unavailable(known), mask), { cause: error });
+  if (known !== null) return fromProblem(problemOf(unavailable(known), mask), error);
   const internal = new FencepostError("INTERNAL", `an unexpected error occurred: ${messageOf(error)}`);
-  return fromProblem(problemOf(internal, mask), { cause: error });
+  return fromProblem(problemOf(internal, mask), error);
 }
 
 /**
@@ -68,7 +69,7 @@ export function asStartError(error: unknown, mask: Mask): FaceError {
 
 function ofOptions(mistakes: readonly string[], cause: unknown): FaceError {
   const path = /^([\w.[\]]+): /.exec(mistakes[0] ?? "")?.[1] ?? "";
-  return badConfiguration(path, mistakes, cause);
+  return new OptionsError(path, mistakes, cause);
 }
 
 /** Name of the options in the mistakes that the configuration reports about them. */
