@@ -33,6 +33,8 @@ const PAGES = [
 /** A stretch that is chosen on the strip. */
 const HOUR = "createdAfter=2026-01-01T00:00:00.000Z&createdBefore=2026-01-01T01:00:00.000Z";
 
+const FIGURES = { finality: { 90: 5 }, baseFee: ["5000000000", 5, "2000000000"], troubles: { STUCK: 1 } };
+
 /** The API requests that each page sends, and those that typing or clicking on a page causes. */
 const ASKED = [
   "/attention",
@@ -80,7 +82,18 @@ describe("a node with a million transactions", () => {
          SELECT row_number() OVER (ORDER BY t.tx_id), 1, t.tx_id, t.chain_id, t.signer, t.nonce, t.outcome, true, now()
          FROM fencepost.transaction AS t WHERE t.outcome IS NOT NULL`,
       );
-      await client.query("VACUUM (ANALYZE) fencepost.completion");
+      // A day of the strip: every lane was active in every hour, and its chain in every minute.
+      await client.query(
+        `INSERT INTO fencepost.figures
+           (signer, step_seconds, at, chain_id, instance_id, created, completed, failed, fees, detail)
+         SELECT l.signer, 3600, date_trunc('hour', now()) - h * interval '1 hour', l.chain_id, $1, 5, 5, 0, 1e15, $2
+         FROM fencepost.lane AS l, generate_series(0, 23) AS h
+         UNION ALL
+         SELECT '', 60, date_trunc('minute', now()) - m * interval '1 minute', $3, $1, 350, 350, 0, 1e17, $2
+         FROM generate_series(0, 1439) AS m`,
+        ["019a4b7e-5d2c-7c3e-9f10-2b4d6f8a0c1e", FIGURES, BUSY_CHAIN],
+      );
+      await client.query("VACUUM (ANALYZE) fencepost.completion, fencepost.figures");
       const { rows } = await client.query<{ count: string }>("SELECT count(*) FROM fencepost.transaction");
       expect(Number(rows[0]?.count)).toBeGreaterThanOrEqual(ROWS);
     } finally {
@@ -132,6 +145,7 @@ describe("a node with a million transactions", () => {
   // protects [The dashboard] src/application/queries/explain.ts, src/adapters/dashboard/public/parts/explanation.js
   it("needs under 200 ms of browser CPU for each dashboard page", async () => {
     await open("#/");
+    await page.locator(".plot").first().waitFor();
     const before = await asked();
     for (const place of PAGES) {
       const spentBefore = await spentMs();
