@@ -31,7 +31,7 @@ describe("fencepost dev", () => {
     expect(await dev.exited, dev.stderr()).toEqual({ code: 0, signal: null });
     expect(await isListening(databasePort)).toBe(false);
     expect(linesOf(dev.stdout()), "one line of standard output").toHaveLength(1);
-    expect(existsSync(join(fencepost.directory, ".fencepost"))).toBe(true);
+    expect(readFileSync(join(fencepost.directory, ".fencepost/.gitignore"), "utf8"), "git ignores it").toBe("*\n");
     const again = fencepost.run(DEV);
     expect((await fetch(`${(await again.ready).url}/readyz`)).status).toBe(200);
   });

@@ -71,6 +71,20 @@ describe("examining a database for the doctor command", () => {
     expect(Math.abs(facts.clockAheadMs)).toBeLessThan(60_000);
   });
 
+  it("reports the time of the oldest outcome that is still in the feed", async () => {
+    const url = await migrated();
+    expect(opened(await examine(url)).oldestOutcomeAt).toBeNull();
+    const client = await connectClient(String(url));
+    await client.query(`INSERT INTO fencepost.completion (seq, epoch, tx_id, chain_id, signer, state, settled, at)
+      SELECT n, 1, gen_random_uuid(), 1, '0x' || repeat('0', 40), 'STUCK', false, timestamptz '2026-01-01Z' + n * interval '1 day'
+      FROM generate_series(1, 3) AS n`);
+    await client.query("UPDATE fencepost.feed SET last_seq = 3, truncated_through = 1");
+    await client.end();
+    expect(opened(await examine(url)).oldestOutcomeAt, "the first is truncated").toEqual(
+      new Date("2026-01-03T00:00:00Z"),
+    );
+  });
+
   it("reports the reason if the connection is refused", async () => {
     const url = await migrated();
     const wrong = (change: (other: URL) => void) => {
