@@ -32,7 +32,7 @@ export function ordinaryCalls(transport: Transport): OrdinaryCalls {
 
 /** Builds one call. Its arguments are the path parameters, then the query or the body, then the options. */
 function callBy(transport: Transport, path: CallPath) {
-  const { at, expects, items, named, keyed, once } = path;
+  const { at, items, named } = path;
   const names = at.split("{").length - 1;
   const hasBody = at.startsWith("p");
   const hasSubject = path.query === true || (hasBody && path.body !== "none");
@@ -42,21 +42,18 @@ function callBy(transport: Transport, path: CallPath) {
     const query = { ...(path.query === true && (subject as object)), ...inQuery(path, others) };
     const { wait = 0 } = query as { readonly wait?: number };
     const call: Call = {
-      at,
+      ...path,
       params: given.slice(0, names) as readonly string[],
       query,
       heldMs: wait * 1000,
       ...(hasBody && bodyOf(path, subject)),
-      ...(expects && { expects }),
-      ...(keyed && { keyed }),
-      ...(once && { once }),
       ...(signal && { signal }),
       ...(timeoutMs !== undefined && { timeoutMs }),
       ...(idempotencyKey !== undefined && { idempotencyKey }),
     };
     const answered = transport<{ readonly items: unknown }>(call);
-    const answer = await (named === true ? answered.catch(rethrowOf(call.body as Asked)) : answered);
-    return items === true ? answer.items : answer;
+    const answer = await (named ? answered.catch(rethrowOf(call.body as Asked)) : answered);
+    return items ? answer.items : answer;
   };
 }
 
@@ -92,7 +89,7 @@ export const rethrowOf = (asked: Asked) => (error: unknown) => {
 async function everySigner(readPage: FencepostFace["signersPage"], options: CallOptions | undefined) {
   const lanes: SignerLane[] = [];
   for (let after: string | null | undefined; after !== null; ) {
-    const page = await readPage({ limit: LARGEST_PAGE, ...(after === undefined ? {} : { after }) }, options);
+    const page = await readPage({ limit: LARGEST_PAGE, ...(after && { after }) }, options);
     lanes.push(...page.items);
     // A server without paging sends no `next`: then there are no more pages.
     after = page.next ?? null;

@@ -286,9 +286,9 @@ export type CallPaths = {
   };
 };
 
-const action = { expects: "state", keyed: true } as const;
-const ofLane = { expects: "items", items: true, keyed: true } as const;
 const items = { expects: "items", items: true } as const;
+const action = <At extends string>(at: At) => ({ at: `post /tx/{txId}/${at}`, expects: "state", keyed: true }) as const;
+const ofLane = <At extends string>(at: At) => ({ at: `post /signers/{signer}/${at}`, ...items, keyed: true }) as const;
 
 export const CALL_PATHS = {
   ...NONCE_PATHS,
@@ -297,23 +297,27 @@ export const CALL_PATHS = {
   explain: { at: "get /tx/{txId}/explain" },
   list: { at: "get /tx", expects: "items", query: true },
   completionsPage: { at: "get /tx/completions", expects: "items", query: true },
-  resubmit: { at: "post /tx/{txId}/resubmit", ...action },
-  reprice: { at: "post /tx/{txId}/reprice", ...action },
-  cancel: { at: "post /tx/{txId}/cancel", ...action },
-  replace: { at: "post /tx/{txId}/replace", ...action },
-  resolve: { at: "post /tx/{txId}/resolve", ...action },
-  approve: { at: "post /tx/{txId}/approve", ...action },
-  reject: { at: "post /tx/{txId}/reject", ...action },
-  suspendTransaction: { at: "post /tx/{txId}/suspend", ...action },
-  resumeTransaction: { at: "post /tx/{txId}/resume", ...action },
+  costs: { at: "get /costs", expects: "items", query: true },
+  resubmit: action("resubmit"),
+  reprice: action("reprice"),
+  cancel: action("cancel"),
+  replace: action("replace"),
+  resolve: action("resolve"),
+  approve: action("approve"),
+  reject: action("reject"),
+  suspendTransaction: action("suspend"),
+  resumeTransaction: action("resume"),
   signersPage: { at: "get /signers", expects: "items", query: true },
   signer: { at: "get /signers/{signer}", ...items, options: { fresh: "fresh" } },
-  suspend: { at: "post /signers/{signer}/suspend", ...ofLane },
-  resume: { at: "post /signers/{signer}/resume", ...ofLane },
-  realign: { at: "post /signers/{signer}/realign", ...ofLane },
+  namedSigners: { at: "get /signer-names", ...items },
+  suspend: ofLane("suspend"),
+  resume: ofLane("resume"),
+  realign: ofLane("realign"),
   checkPolicy: { at: "post /policy/check" },
   policies: { at: "get /policy" },
   applyPolicies: { at: "put /policy" },
+  abis: { at: "get /abis", expects: "items" },
+  putAbis: { at: "put /abis", expects: "items" },
   policyUsage: { at: "get /policy/usage", query: true },
   keys: { at: "get /keys", ...items },
   addKey: { at: "post /keys", once: true },
@@ -325,12 +329,8 @@ export const CALL_PATHS = {
   notices: { at: "get /notices", ...items, query: true },
   acknowledge: { at: "post /notices/{noticeId}/acknowledge", expects: "noticeId", keyed: true },
   clusterHistory: { at: "get /cluster/history", query: true },
+  history: { at: "get /history", expects: "buckets", query: true },
   nodes: { at: "get /nodes", ...items },
   leases: { at: "get /leases", ...items },
-  costs: { at: "get /costs", expects: "items", query: true },
-  history: { at: "get /history", expects: "buckets", query: true },
-  abis: { at: "get /abis", expects: "items" },
-  putAbis: { at: "put /abis", expects: "items" },
   me: { at: "get /me", expects: "scopes" },
-  namedSigners: { at: "get /signer-names", ...items },
 } satisfies CallPaths;

@@ -35,9 +35,9 @@ export interface Routing {
 
 /** Chooses the node address for each attempt of one call. */
 export class Attempts {
-  private declare readonly ring: Ring;
-  private declare readonly routing: Routing;
-  private declare at: number;
+  declare private readonly ring: Ring;
+  declare private readonly routing: Routing;
+  declare private at: number;
   private failures = 0;
   private moves = 0;
 

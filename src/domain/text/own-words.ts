@@ -11,7 +11,7 @@ import { ALERT_CODES } from "../troubles/table.ts";
 const SETTINGS = `addresses admin advertise after age alert all allowance allowed api attempts auth aws balance batch block broadcast ca
   cert chain clock cluster confirmations cost count database depth dir direct drain duration entry expired explorer
   external fee fencepost fetch fields file files finality flight foreign format gas gcp gray gwei head hole hook host
-  hosts id ids in interval key keys keystore kms lease length level limit log logs lookback low max mnemonic mode module
+  hosts id ids in interval key keys keystore kms lease length level limit log logs lookback low max mnemonic mode module names
   networks node nonce notifications oldest oracle origins password path paths pattern peer pending policies policy poll
   pools port prepared private query queue range rate raw read receipt reconciliation remote renew repairs reprice repricing request
   reservation reservations reserved resubmit resubmits retention rpc schema secret share signer signers signing size skew

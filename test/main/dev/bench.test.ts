@@ -39,7 +39,7 @@ describe("a benchmark by fencepost bench", () => {
     expect(report.confirmedSeconds).not.toBeNull();
     const ids = node.sent.map((intent) => (intent as { requestId: string }).requestId);
     expect(new Set(ids).size).toBe(ids.length);
-    for (const intent of node.sent) expect(intent).toMatchObject({ payload: { to: SIGNER, value: "0" } });
+    for (const intent of node.sent) expect(intent).toMatchObject({ payload: { to: SIGNER, value: 0n } });
   });
 
   it("fails with the first refusal if no create is accepted", async () => {
