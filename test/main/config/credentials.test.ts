@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { pools, showPools } from "../../../src/main/config/credentials.ts";
+import { pools, showPools, showSignerNames, signerNames } from "../../../src/main/config/credentials.ts";
 
 const A = `0x${"a".repeat(40)}` as const;
 const B = `0x${"b".repeat(40)}` as const;
@@ -38,5 +38,31 @@ describe("signer pools in the configuration", () => {
     const many = Array.from({ length: 257 }, (_, n) => `0x${n.toString(16).padStart(40, "0")}`);
     expect(parsed({ payouts: many.slice(1) })).toHaveProperty("payouts");
     expect(parsed({ payouts: many })).toBe("is wrong at payouts: has more than 256 signers");
+  });
+});
+
+describe("names of signers in the configuration", () => {
+  it("are read from a variable and from a file", () => {
+    const names = {
+      value: new Map([
+        [A.toLowerCase(), "payouts-1"],
+        [B.toLowerCase(), "payouts-2"],
+      ]),
+    };
+    expect(signerNames(`payouts-1=${A}, payouts-2=${B}`)).toEqual(names);
+    expect(signerNames({ "payouts-1": A, "payouts-2": B })).toEqual(names);
+    expect(showSignerNames(new Map([[A as `0x${string}`, "payouts-1"]]))).toBe(`payouts-1=${A}`);
+  });
+
+  it.each([
+    ["payouts-1", "is not a list of names (use payouts-1=0x…,payouts-2=0x…)"],
+    [`a=${A},a=${B}`, "is not a list of names (use payouts-1=0x…,payouts-2=0x…)"],
+    [[A], "is not a list of names (use payouts-1=0x…,payouts-2=0x…)"],
+    [{}, "names no signer"],
+    [`a=${A},b=${A}`, "is wrong at b: its signer has two names"],
+    [`a=${A}+${B}`, "is wrong at a: it names several signers"],
+    [{ "a b": A }, "is wrong at a name: a name has up to 64 letters, digits, . _ and -"],
+  ])("are refused: %j", (raw, mistake) => {
+    expect(signerNames(raw as never)).toEqual({ mistake });
   });
 });
