@@ -4,7 +4,6 @@ import type { AttentionItem } from "../../contract/schemas/attention.ts";
 import type { Problem } from "../../contract/schemas/problem.ts";
 import type { SignerLane } from "../../contract/schemas/signers.ts";
 import type { Explanation, Transaction } from "../../contract/schemas/transaction-schema.ts";
-import type { Child } from "./public/dom.js";
 
 export type { AnswerAt, AttentionItem, Explanation, ParametersOf, Problem, QueryAt, ReadPath, SignerLane, Transaction };
 
@@ -87,6 +86,16 @@ export interface ActionSubject {
 }
 
 export type Mood = "moving" | "waiting" | "done" | "closed" | "failed" | "stuck";
+
+/** A virtual element, made by `h`. */
+export interface VElement {
+  readonly tag: string;
+  readonly key: Key | undefined;
+  readonly properties: Readonly<Record<string, unknown>>;
+  readonly children: Child;
+}
+export type Key = string | number;
+export type Child = VElement | string | number | null | undefined | false | readonly Child[];
 
 /** Columns of a table: heading, class. */
 export type Columns = readonly (readonly [name: string, kind?: string])[];

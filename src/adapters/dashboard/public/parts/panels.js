@@ -2,8 +2,7 @@
  * Plots of the strip, as plain SVG over one time axis: created and final, time to finality, base fee against offers,
  * fees paid. Troubles are marks at the top of each.
  *
- * @import { Child } from "../dom.js"
- * @import { History } from "../../page-types.ts"
+ * @import { Child, History } from "../../page-types.ts"
  */
 import { h } from "../dom.js";
 import { countOf, durationOf, etherOf, gweiOf, minuteOf, wordsOf, zoneName } from "../formats.js";
@@ -17,6 +16,10 @@ const MARK = 7;
  * A drawn row of values: `kind` names its colour; null is a gap.
  *
  * @typedef {{ readonly kind: string, readonly name: string, readonly values: readonly (number | null)[], readonly isLine?: boolean }} Series
+ * @typedef {{
+ *   readonly axis: Axis, readonly stretch: (from: number, to: number) => string, readonly series: readonly Series[],
+ *   readonly marks: readonly History["buckets"][number]["troubles"][], readonly show: (value: number) => string,
+ * }} Plot
  * @typedef {{ readonly fromMs: number, readonly toMs: number, readonly stepMs: number, readonly count: number }} Axis
  */
 
@@ -66,36 +69,44 @@ export function panels(history, fees, stretch) {
         ],
       },
     ),
-    panel(
-      "Base fee and offers",
-      lastOf(
-        priced.map((bucket) => bucket?.baseFee ?? null),
-        ({ avg }) => `base fee ${gweiOf(avg)} gwei`,
-      ),
-      {
-        ...context,
-        show: (value) => `${gweiOf(value)} gwei`,
-        series: [
-          {
-            kind: "offered",
-            name: "offered",
-            values: priced.map((bucket) => numberOf(bucket?.offered?.avg)),
-            isLine: true,
-          },
-          {
-            kind: "base",
-            name: "base fee",
-            values: priced.map((bucket) => numberOf(bucket?.baseFee?.avg)),
-            isLine: true,
-          },
-        ],
-      },
-    ),
+    feePanel(priced, context),
     panel("Fees paid", `${etherOf(String(paid))} ether`, {
       ...context,
       show: (value) => `${etherOf(String(Math.round(value)))} ether`,
       series: [{ kind: "spend", name: "fees", values: all.map((bucket) => numberOf(bucket?.fees) ?? 0) }],
     }),
+  );
+}
+
+/**
+ * @param {readonly (History["buckets"][number] | null)[]} priced
+ * @param {Omit<Plot, "show" | "series">} context
+ */
+function feePanel(priced, context) {
+  return panel(
+    "Base fee and offers",
+    lastOf(
+      priced.map((bucket) => bucket?.baseFee ?? null),
+      ({ avg }) => `base fee ${gweiOf(avg)} gwei`,
+    ),
+    {
+      ...context,
+      show: (value) => `${gweiOf(value)} gwei`,
+      series: [
+        {
+          kind: "offered",
+          name: "offered",
+          values: priced.map((bucket) => numberOf(bucket?.offered?.avg)),
+          isLine: true,
+        },
+        {
+          kind: "base",
+          name: "base fee",
+          values: priced.map((bucket) => numberOf(bucket?.baseFee?.avg)),
+          isLine: true,
+        },
+      ],
+    },
   );
 }
 
@@ -149,10 +160,7 @@ function spread({ buckets }, { fromMs, stepMs, count }) {
 /**
  * @param {string} title
  * @param {string} summary
- * @param {{
- *   readonly axis: Axis, readonly stretch: (from: number, to: number) => string, readonly series: readonly Series[],
- *   readonly marks: readonly History["buckets"][number]["troubles"][], readonly show: (value: number) => string,
- * }} plot
+ * @param {Plot} plot
  */
 function panel(title, summary, { axis, stretch, series, marks, show }) {
   const highest = Math.max(...series.flatMap(({ values }) => values.map((value) => value ?? 0)), 0);
