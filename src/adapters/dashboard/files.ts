@@ -68,22 +68,29 @@ export interface DashboardOptions {
  * runs, so they are read and compressed once.
  */
 export function dashboardFiles({ isDev = false }: DashboardOptions = {}) {
-  const served = (name: string, edit = (body: Buffer) => body) => {
-    const body = edit(readFileSync(new URL(`./public/${name}`, import.meta.url)));
+  const served = (name: string, edit = name.endsWith(".js") ? withoutComments : (text: string) => text) => {
+    const body = Buffer.from(edit(readFileSync(new URL(`./public/${name}`, import.meta.url), "utf8")));
     const contentType = CONTENT_TYPES.get(extname(name)) as string;
     return { contentType, body, gzip: gzipSync(body, { level: 9 }) };
   };
   const parts = FILES.map((name) => [`/dashboard/${name}`, served(name)] as const);
-  return new Map([["/", served("index.html", (page) => withParts(page.toString(), isDev))], ...parts]);
+  return new Map([["/", served("index.html", (page) => withParts(page, isDev))], ...parts]);
+}
+
+/**
+ * Removes comments that fill whole lines. A quarter of the scripts is types and comments, which a browser does not need.
+ */
+function withoutComments(script: string): string {
+  return script.replaceAll(/^[ \t]*(?:\/\*\*(?:(?!\*\/)[\s\S])*\*\/|\/\/.*)\n/gm, "");
 }
 
 /**
  * Adds a preload link for each script, so that the browser fetches all scripts at once instead of discovering them one
  * after the other.
  */
-function withParts(page: string, isDev: boolean): Buffer {
+function withParts(page: string, isDev: boolean): string {
   const scripts = FILES.filter((name) => name.endsWith(".js"));
   const links = scripts.map((name) => `  <link rel="modulepreload" href="dashboard/${name}">\n`).join("");
   const whole = page.replace("</head>", `${links}</head>`);
-  return Buffer.from(isDev ? whole.replace("<html ", "<html data-dev ") : whole);
+  return isDev ? whole.replace("<html ", "<html data-dev ") : whole;
 }

@@ -60,15 +60,12 @@ export interface Look {
   readonly refresh: () => void;
 }
 
-/** What a page shows: virtual elements of dom.js, texts, or nothing. */
-export type Shown = { readonly tag: string } | string | number | null | undefined | false | readonly Shown[];
-
 export interface PageOf<Data> {
   title(data?: Data): string;
   load(where: { readonly route: Route; readonly signal: AbortSignal }): Promise<Data>;
   /** Milliseconds until the data is loaded again; null if it is loaded only when something changes. */
   everyMs?(data: Data): number | null;
-  view(data: Data, look: Look): Shown;
+  view(data: Data, look: Look): Child;
   follow?(where: { readonly signal: AbortSignal; readonly redraw: () => void }): Promise<void>;
 }
 
@@ -89,6 +86,16 @@ export interface ActionSubject {
 }
 
 export type Mood = "moving" | "waiting" | "done" | "closed" | "failed" | "stuck";
+
+/** A virtual element, made by `h`. */
+export interface VElement {
+  readonly tag: string;
+  readonly key: Key | undefined;
+  readonly properties: Readonly<Record<string, unknown>>;
+  readonly children: Child;
+}
+export type Key = string | number;
+export type Child = VElement | string | number | null | undefined | false | readonly Child[];
 
 /** Columns of a table: heading, class. */
 export type Columns = readonly (readonly [name: string, kind?: string])[];

@@ -1,4 +1,4 @@
-import { readdirSync } from "node:fs";
+import { readdirSync, readFileSync } from "node:fs";
 import { gunzipSync } from "node:zlib";
 import { describe, expect, it } from "vitest";
 import { dashboardFiles } from "../../../src/adapters/dashboard/files.ts";
@@ -35,6 +35,18 @@ describe("the dashboard's files", () => {
       expect(text, path).not.toMatch(/innerHTML|outerHTML|insertAdjacentHTML|document\.write|\beval\(/);
     }
     expect(textOf("/")).not.toMatch(/<script(?![^>]*\bsrc=)|<style|\sstyle=|\son[a-z]+=/i);
+  });
+
+  it("are scripts without their comments, and otherwise unchanged", () => {
+    for (const [path, { body }] of files) {
+      if (!path.endsWith(".js")) continue;
+      const source = readFileSync(
+        new URL(`../../../src/adapters${path.replace("board/", "board/public/")}`, import.meta.url),
+        "utf8",
+      );
+      const code = source.split("\n").filter((line) => !/^\s*(\/\*\*|\*|\/\/)/.test(line) || /\*\/ *\S/.test(line));
+      expect(String(body).split("\n"), path).toEqual(code);
+    }
   });
 
   it("are at most 75 kB together, compressed", () => {

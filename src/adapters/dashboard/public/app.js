@@ -1,7 +1,4 @@
-/**
- * @import { Child } from "./dom.js"
- * @import { PageOf, Query, Route } from "../page-types.ts"
- */
+/** @import { PageOf, Query, Route } from "../page-types.ts" */
 import { failureOf } from "./api.js";
 import { byId, draw, h } from "./dom.js";
 import { listenToKeys } from "./keyboard.js";
@@ -135,18 +132,9 @@ function redraw() {
   main.setAttribute("aria-busy", String(data === undefined && problem === null));
   keepingFocus(() => {
     if (data === undefined) draw(main, problem === null ? loading() : problemOf(problem, false));
-    else draw(main, problemOf(problem, true), shownBy(page, data, route));
+    else draw(main, problemOf(problem, true), page.view(data, { route, go, refresh: () => void look() }));
   });
   drawStaleness();
-}
-
-/**
- * @param {PageOf<unknown>} page
- * @param {unknown} data
- * @param {Route} route
- */
-function shownBy(page, data, route) {
-  return /** @type {Child} */ (page.view(data, { route, go, refresh: () => void look() }));
 }
 
 /**

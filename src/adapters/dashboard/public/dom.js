@@ -2,11 +2,7 @@
  * Virtual elements (`h`) and their rendering (`draw`). Text is always set as text, never as markup, so request ids
  * and contract errors cannot inject any.
  *
- * @typedef {string | number} Key
- * @typedef {VElement | string | number | null | undefined | false | readonly Child[]} Child
- * @typedef {{
- *   readonly tag: string, readonly key: Key | undefined, readonly properties: Properties, readonly children: Child,
- * }} VElement
+ * @import { Child, Key, VElement } from "../page-types.ts"
  * @typedef {{
  *   readonly key?: Key | undefined,
  *   readonly class?: string | null | undefined,
@@ -45,7 +41,7 @@ const SAFE_LINK = /^(#|https?:\/\/|[a-z]+$)/i;
 /**
  * Key and properties with which each node was last rendered.
  *
- * @type {WeakMap<Node, { readonly key: Key, properties: Properties }>}
+ * @type {WeakMap<Node, { readonly key: Key, readonly properties: VElement["properties"] }>}
  */
 const rendered = new WeakMap();
 

@@ -1,5 +1,4 @@
-/** @import { AnswerAt, Columns, PageOf, Usage } from "../../page-types.ts"
- * @import { Child } from "../dom.js" */
+/** @import { AnswerAt, Child, Columns, PageOf, Usage } from "../../page-types.ts" */
 import { failureOf, readApi } from "../api.js";
 import { h } from "../dom.js";
 import { countOf, momentOf } from "../formats.js";

@@ -187,10 +187,10 @@ function call({ chainId, payload, decoded: known, gas, metadata }) {
 /** @param {NonNullable<Transaction["decoded"]>} call */
 function decoded({ contract, name, args }) {
   return [
-    h("b", contract === null ? name : `${contract}.${name}`),
+    h("b", contract === null ? null : [said(contract, 60), "."], said(name, 60)),
     h(
       "ul.args",
-      args.map((arg) => h("li", quiet(`${arg.name} `), code(arg.value))),
+      args.map((arg) => h("li", quiet(said(arg.name, 60), " "), code(arg.value))),
     ),
   ];
 }

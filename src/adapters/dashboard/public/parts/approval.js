@@ -52,17 +52,17 @@ function callOf(data, known) {
   if (data === "0x") return "none: a transfer of ether";
   if (known === undefined) return unknownCall(data);
   return [
-    h("b", known.name),
+    h("b", said(known.name, 60)),
     h(
       "ul.args",
-      known.args.map((arg) => h("li", quiet(`${arg.name} `), code(arg.value))),
+      known.args.map((arg) => h("li", quiet(said(arg.name, 60), " "), code(arg.value))),
     ),
   ];
 }
 
 /** @param {NonNullable<Transaction["decoded"]>} call */
 function signed({ name, args }) {
-  return [h("b", name), "(", args.map((arg, index) => [index === 0 ? "" : ", ", code(arg.value)]), ")"];
+  return [h("b", said(name, 60)), "(", args.map((arg, index) => [index === 0 ? "" : ", ", code(arg.value)]), ")"];
 }
 
 /** @param {string} data */

@@ -2,8 +2,7 @@
  * The strip: figures of the last hour, day or week, over all lanes or of one. A stretch of it is chosen by a click, by
  * dragging, or by a link in its table; the list of transactions then shows those created in it.
  *
- * @import { Child } from "../dom.js"
- * @import { History, RouteQuery } from "../../page-types.ts"
+ * @import { Child, History, RouteQuery } from "../../page-types.ts"
  */
 import { failureOf, readApi } from "../api.js";
 import { h } from "../dom.js";

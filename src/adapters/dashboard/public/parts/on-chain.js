@@ -127,7 +127,7 @@ function entry({ address, topics, data, dataLength, event }, chainId) {
 function args(list) {
   return h(
     "ul.args",
-    list.map(({ name, value }) => h("li", quiet(`${name} `), code(value))),
+    list.map(({ name, value }) => h("li", quiet(said(name, 60), " "), code(value))),
   );
 }
 

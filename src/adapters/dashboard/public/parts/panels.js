@@ -2,8 +2,7 @@
  * Plots of the strip, as plain SVG over one time axis: created and final, time to finality, base fee against offers,
  * fees paid. Troubles are marks at the top of each.
  *
- * @import { Child } from "../dom.js"
- * @import { History } from "../../page-types.ts"
+ * @import { Child, History } from "../../page-types.ts"
  */
 import { h } from "../dom.js";
 import { countOf, durationOf, etherOf, gweiOf, minuteOf, wordsOf, zoneName } from "../formats.js";
@@ -17,7 +16,10 @@ const MARK = 7;
  * A drawn row of values: `kind` names its colour; null is a gap.
  *
  * @typedef {{ readonly kind: string, readonly name: string, readonly values: readonly (number | null)[], readonly isLine?: boolean }} Series
- * @typedef {History["buckets"][number]} Bucket
+ * @typedef {{
+ *   readonly axis: Axis, readonly stretch: (from: number, to: number) => string, readonly series: readonly Series[],
+ *   readonly marks: readonly History["buckets"][number]["troubles"][], readonly show: (value: number) => string,
+ * }} Plot
  * @typedef {{ readonly fromMs: number, readonly toMs: number, readonly stepMs: number, readonly count: number }} Axis
  */
 
@@ -62,26 +64,12 @@ export function panels(history, fees, stretch) {
         ...context,
         show: durationOf,
         series: [
-          line("p95", all, ({ finalityMs }) => finalityMs?.p95),
-          line("p50", all, ({ finalityMs }) => finalityMs?.p50),
+          { kind: "p95", name: "p95", values: all.map((bucket) => bucket?.finalityMs?.p95 ?? null), isLine: true },
+          { kind: "p50", name: "p50", values: all.map((bucket) => bucket?.finalityMs?.p50 ?? null), isLine: true },
         ],
       },
     ),
-    panel(
-      "Base fee and offers",
-      lastOf(
-        priced.map((bucket) => bucket?.baseFee ?? null),
-        ({ avg }) => `base fee ${gweiOf(avg)} gwei`,
-      ),
-      {
-        ...context,
-        show: (value) => `${gweiOf(value)} gwei`,
-        series: [
-          line("offered", priced, ({ offered }) => numberOf(offered?.avg)),
-          line("base", priced, ({ baseFee }) => numberOf(baseFee?.avg)),
-        ],
-      },
-    ),
+    feePanel(priced, context),
     panel("Fees paid", `${etherOf(String(paid))} ether`, {
       ...context,
       show: (value) => `${etherOf(String(Math.round(value)))} ether`,
@@ -91,14 +79,35 @@ export function panels(history, fees, stretch) {
 }
 
 /**
- * @param {string} kind
- * @param {readonly (Bucket | null)[]} buckets
- * @param {(bucket: Bucket) => number | null | undefined} value
- * @returns {Series}
+ * @param {readonly (History["buckets"][number] | null)[]} priced
+ * @param {Omit<Plot, "show" | "series">} context
  */
-function line(kind, buckets, value) {
-  const values = buckets.map((bucket) => (bucket === null ? null : (value(bucket) ?? null)));
-  return { kind, name: kind === "base" ? "base fee" : kind, values, isLine: true };
+function feePanel(priced, context) {
+  return panel(
+    "Base fee and offers",
+    lastOf(
+      priced.map((bucket) => bucket?.baseFee ?? null),
+      ({ avg }) => `base fee ${gweiOf(avg)} gwei`,
+    ),
+    {
+      ...context,
+      show: (value) => `${gweiOf(value)} gwei`,
+      series: [
+        {
+          kind: "offered",
+          name: "offered",
+          values: priced.map((bucket) => numberOf(bucket?.offered?.avg)),
+          isLine: true,
+        },
+        {
+          kind: "base",
+          name: "base fee",
+          values: priced.map((bucket) => numberOf(bucket?.baseFee?.avg)),
+          isLine: true,
+        },
+      ],
+    },
+  );
 }
 
 /** @param {string | undefined} wei */
@@ -151,10 +160,7 @@ function spread({ buckets }, { fromMs, stepMs, count }) {
 /**
  * @param {string} title
  * @param {string} summary
- * @param {{
- *   readonly axis: Axis, readonly stretch: (from: number, to: number) => string, readonly series: readonly Series[],
- *   readonly marks: readonly History["buckets"][number]["troubles"][], readonly show: (value: number) => string,
- * }} plot
+ * @param {Plot} plot
  */
 function panel(title, summary, { axis, stretch, series, marks, show }) {
   const highest = Math.max(...series.flatMap(({ values }) => values.map((value) => value ?? 0)), 0);

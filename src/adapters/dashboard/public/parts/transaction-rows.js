@@ -1,6 +1,6 @@
 /** @import { Columns, Transaction } from "../../page-types.ts" */
 import { h } from "../dom.js";
-import { countOf, plural, shortHex } from "../formats.js";
+import { countOf, plural, shortHex, visible } from "../formats.js";
 import { fenceOf, stateOf } from "../stages.js";
 import { approvalLine, isAwaiting } from "./approval.js";
 import { age, cell, chainName, ether, laneLink, quiet, receiver, said, table, transactionLink } from "./words.js";
@@ -65,7 +65,7 @@ function callOf({ payload: { data }, decoded }) {
   const short = args.map(({ value }) =>
     value.startsWith("0x") ? shortHex(value) : value.length > MOST_ARGUMENT ? "…" : value,
   );
-  return h("span", { title: full }, said(name, 40), quiet("(", said(short.join(", "), 60), ")"));
+  return h("span", { title: visible(full).slice(0, 500) }, said(name, 40), quiet("(", said(short.join(", "), 60), ")"));
 }
 
 /**

@@ -1,8 +1,7 @@
 /**
  * Small elements used by all pages.
  *
- * @import { Columns } from "../../page-types.ts"
- * @import { Child } from "../dom.js"
+ * @import { Child, Columns } from "../../page-types.ts"
  */
 import { byId, h } from "../dom.js";
 import {
@@ -42,9 +41,13 @@ export function saidLines(text, most) {
   return h("bdi", cut(text.split("\n").map(visible).join("\n"), most));
 }
 
-/** @param {string} text */
+/**
+ * Shows an address, hash or argument. An argument may be a text that a contract or caller chose.
+ *
+ * @param {string} text
+ */
 export function code(text) {
-  return h("code", text);
+  return h("code", cut(visible(text)));
 }
 
 /**
