@@ -151,7 +151,7 @@ describe("a running library", () => {
     for (const call of calls) expect(await failureOf(call)).toBeInstanceOf(ClosedError);
   });
 
-  it("reports its database as UNAVAILABLE if it goes away, for reads and for sends", async ({ edr, database }) => {
+  it("reports a read that its database cannot answer as UNAVAILABLE", async ({ edr, database }) => {
     const chains = [{ rpc: edr.url }];
     const fencepost = await createFencepost({ databaseUrl: database.url, chains, signers: KEYS });
     try {

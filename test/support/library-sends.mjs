@@ -8,5 +8,5 @@ const [options = "", intent = ""] = process.argv.slice(2);
 const fencepost = await createFencepost(JSON.parse(options));
 const sent = await fencepost.send(JSON.parse(intent));
 const { state, signer } = await sent.final();
-console.log(JSON.stringify({ state, signer }));
+process.stdout.write(JSON.stringify({ state, signer }));
 await fencepost.close();
