@@ -1,4 +1,5 @@
 /** Figures, costs and ABIs on a real chain and a real database. */
+import type { Address } from "fencepost/client";
 import { type Stack, startFencepost } from "fencepost/testing";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { waitUntil } from "../support/wait-until.ts";
@@ -12,7 +13,7 @@ describe("a node that has sent some transactions", () => {
   beforeAll(async () => {
     stack = await startFencepost();
     const sent = Array.from({ length: COUNT }, (_, n) =>
-      stack.client.send({ signer: stack.signers[n % 2] as string, payload: { to: RECIPIENT, value: "5" } }),
+      stack.client.send({ signer: stack.signers[n % 2] as Address, payload: { to: RECIPIENT, value: "5" } }),
     );
     const final = await Promise.all(
       sent.map(async (tx) => stack.client.waitFor((await tx).txId, { timeoutMs: 60_000 })),
@@ -39,12 +40,12 @@ describe("a node that has sent some transactions", () => {
   });
 
   it("counts them in buckets within seconds, of the chain and of each lane", async () => {
-    const completed = async (query: { readonly signer?: string }) => {
+    const completed = async (query: { readonly signer?: Address }) => {
       const { buckets } = await stack.client.history({ chainId: stack.chainId, ...query });
       return buckets.reduce((sum, bucket) => sum + bucket.completed, 0);
     };
     await waitUntil(async () => (await completed({})) === COUNT, "the figures", { everyMs: 200, giveUpMs: 60_000 });
-    expect(await completed({ signer: stack.signers[0] as string })).toBe(COUNT / 2);
+    expect(await completed({ signer: stack.signers[0] as Address })).toBe(COUNT / 2);
     const { buckets, signers, keys } = await stack.client.history({ chainId: stack.chainId });
     expect(buckets.reduce((sum, bucket) => sum + BigInt(bucket.fees), 0n)).toBe(fees);
     expect(buckets.some(({ finalityMs, offered, baseFee }) => finalityMs && offered && baseFee)).toBe(true);
@@ -64,10 +65,10 @@ describe("a node that has sent some transactions", () => {
   });
 
   it("shows a call in words once its ABI is stored", async () => {
-    const items = [{ name: "Payouts", addresses: [RECIPIENT], abi: ["function pay(address to, uint256 amount)"] }];
-    await stack.client.putAbis({ items });
-    const payload = { to: RECIPIENT, function: "pay(address,uint256)", args: [RECIPIENT, "7"], gas: 100_000 };
-    const { txId } = await stack.client.send({ signer: stack.signers[2] as string, payload, allowNoCode: true });
+    const abi = ["function pay(address to, uint256 amount)"];
+    await stack.client.putAbis({ items: [{ name: "Payouts", addresses: [RECIPIENT], abi }] });
+    const payload = { to: RECIPIENT, function: "pay(address,uint256)", args: [RECIPIENT, 7n], gas: 100_000 } as const;
+    const { txId } = await stack.client.send({ signer: stack.signers[2] as Address, payload, allowNoCode: true });
     expect((await stack.client.get(txId)).decoded).toEqual({
       contract: "Payouts",
       name: "pay",
