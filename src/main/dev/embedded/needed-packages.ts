@@ -117,6 +117,6 @@ export async function needPackages({ ask, say, directory, ...needs }: Asking): P
   if (code !== 0)
     throw new EmbeddedError("NOT_INSTALLED", `npm could not install the packages (exit code ${code}); see above`);
   if (missingParts(needs).length === 0) return;
-  const here = "the packages were installed, but not where this fencepost can find them: run";
-  throw new EmbeddedError("NOT_INSTALLED", `${here} "npm install fencepost" in ${directory}, then npx fencepost dev`);
+  const here = "the packages were installed, but not where this fencepost can find them: install fencepost itself";
+  throw new EmbeddedError("NOT_INSTALLED", `${here} in ${directory}, then npx fencepost dev`);
 }
