@@ -167,8 +167,8 @@ describe("createFencepost", () => {
     const waiting = fencepost.waitFor(txId).catch((error: Error) => error.message);
     await fencepost.close();
     await following;
-    expect(await waiting).toMatch(/closed/);
-    await expect(fencepost.get(txId), "the database is not to blame").rejects.toThrow(/closed/);
+    expect(await waiting).toMatch(/CLOSED/);
+    await expect(fencepost.get(txId), "the database is not to blame").rejects.toThrow(/CLOSED/);
     await fencepost.close();
     expect(await database.query("SELECT 1 FROM fencepost.lane WHERE owner_instance IS NOT NULL")).toEqual([]);
     const open = "SELECT 1 FROM pg_stat_activity WHERE application_name = 'fencepost' AND datname = current_database()";
