@@ -86,10 +86,10 @@ describe("a node with a million transactions", () => {
       await client.query(
         `INSERT INTO fencepost.figures
            (signer, step_seconds, at, chain_id, instance_id, created, completed, failed, fees, detail)
-         SELECT l.signer, 3600, date_trunc('hour', now()) - h * interval '1 hour', l.chain_id, $1, 5, 5, 0, 1e15, $2
+         SELECT l.signer, 3600, date_trunc('hour', now()) - h * interval '1 hour', l.chain_id, $1::uuid, 5, 5, 0, 1e15, $2::jsonb
          FROM fencepost.lane AS l, generate_series(0, 23) AS h
          UNION ALL
-         SELECT '', 60, date_trunc('minute', now()) - m * interval '1 minute', $3, $1, 350, 350, 0, 1e17, $2
+         SELECT '', 60, date_trunc('minute', now()) - m * interval '1 minute', $3::bigint, $1::uuid, 350, 350, 0, 1e17, $2::jsonb
          FROM generate_series(0, 1439) AS m`,
         ["019a4b7e-5d2c-7c3e-9f10-2b4d6f8a0c1e", FIGURES, BUSY_CHAIN],
       );
