@@ -4,6 +4,7 @@ import {
   cut,
   durationOf,
   etherOf,
+  exactOf,
   gweiOf,
   plural,
   shortHex,
@@ -28,6 +29,17 @@ describe("amounts on the dashboard", () => {
   ])("are shown in ether: %s wei as %s ether", (wei, text) => {
     if (typeof text === "string") expect(etherOf(wei)).toBe(text);
     else expect(etherOf(wei)).toMatch(text);
+  });
+
+  it.each([
+    ["0", 18, "0"],
+    ["1", 18, "0.000000000000000001"],
+    ["1000000000000000000", 18, "1"],
+    ["1234567890123456789012", 18, "1234.567890123456789012"],
+    ["10500000000", 9, "10.5"],
+    ["100000000000", 9, "100"],
+  ])("are exact on request: %s of %i digits as %s", (wei, digits, text) => {
+    expect(exactOf(wei, digits)).toBe(text);
   });
 
   it.each([
