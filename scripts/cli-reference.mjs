@@ -9,7 +9,8 @@ const PAGE = join(root, "docs/cli.md");
 const BEGIN = "<!-- written by npm run docs:cli -->\n";
 const END = "<!-- end of what npm run docs:cli writes -->\n";
 
-const sentence = (text) => text.replaceAll("|", "\\|");
+// A `<` outside of code would begin an HTML element on the site.
+const sentence = (text) => text.replaceAll("|", "\\|").replaceAll("<", "&lt;");
 const pathOf = (command) => (command.parent === null ? command.name() : `${pathOf(command.parent)} ${command.name()}`);
 const leaves = (command) => (command.commands.length === 0 ? [command] : command.commands.flatMap(leaves));
 
