@@ -39,6 +39,7 @@ function standIns(directory: string): string {
   const noting = (name: string) => `echo "${name} $*" >> "${directory}/told"`;
   const programs = {
     npx: `shift\nexec "${process.execPath}" "${launcher}" "$@"`,
+    "../node_modules/.bin/fencepost": `exec "${process.execPath}" "${launcher}" "$@"`,
     psql: `exec "${process.execPath}" "${psql}" "$@"`,
     aws: `${noting("aws")}\ncase "$*" in *create-key*) echo "${ARN}" ;; esac`,
     gcloud: noting("gcloud"),
@@ -63,6 +64,7 @@ async function run(titles: readonly string[], here: Readonly<Record<string, stri
   const { path, remove } = await makeTemporaryDirectory();
   onTestFinished(remove);
   await mkdir(join(path, "bin"));
+  await mkdir(join(path, "node_modules", ".bin"), { recursive: true });
   const chosen = sections.filter(({ title }) => titles.includes(title));
   expect(chosen.map(({ title }) => title)).toEqual(titles);
   const script = chosen.map(({ title, commands }) => `${commands}\necho "<<${title}>>"`).join("\n");

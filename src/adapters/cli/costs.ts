@@ -74,15 +74,16 @@ const COST_COLUMNS = [
   ...["fees", "failedFees", "value"],
 ] as const;
 
+/** On a narrow terminal counts are left out before an amount is cut. */
 const costsTable = ({ by, from, to, items }: Costs, view: View) =>
   `${tableOf<Costs["items"][number]>(`no transaction was created from ${from} to ${to}`, {
     [by]: id("group"),
-    name: spare(({ name }) => name ?? "", 2),
-    chain: spare("chainId", 1),
-    transactions: "transactions",
-    confirmed: "confirmed",
+    name: spare(({ name }) => name ?? "", 5),
+    chain: spare("chainId", 4),
+    transactions: spare("transactions", 1),
+    confirmed: spare("confirmed", 2),
     failed: ({ failed, failedShare }) => `${failed} (${(failedShare * 100).toFixed(1)} %)`,
     fees: ({ fees }) => inEther(fees),
-    "of failed": ({ failedFees }) => inEther(failedFees),
+    "of failed": spare(({ failedFees }) => inEther(failedFees), 3),
     value: ({ value }) => inEther(value),
   })({ items }, view)}`;

@@ -42,7 +42,9 @@ export function devWelcome({ url, adminUrl, chainId, signers, needsKey }: ReadyD
 
     curl -s ${url}/api/v1/tx -H 'content-type: application/json'${key} -d '${body}'
 
-  Watch it become final: ${adminUrl ?? url}/        API reference: ${url}/docs        Stop: Ctrl-C
+  Watch it become final: ${adminUrl ?? url}/
+  API reference:         ${url}/docs
+  Stop:                  Ctrl-C
 
 `;
 }

@@ -130,7 +130,8 @@ export class OtherInstances {
   /** Raises the alert only on the node whose declaration of death succeeded, so that there is one alert. */
   private reportVanished({ nodeId, instanceId, lanes, draining }: InstanceRecord) {
     if (!isVanished({ draining, lanes })) return;
-    const message = `node ${nodeId} vanished without draining (instance ${instanceId}, ${lanes} lanes)`;
+    const held = lanes === 1 ? "one lane" : `${lanes} lanes`;
+    const message = `node ${nodeId} vanished without draining (instance ${instanceId}, ${held})`;
     this.ports.telemetry.emit({ type: "alert", severity: "ERROR", code: "NODE_VANISHED", message });
   }
 
