@@ -1,6 +1,6 @@
 /** A file of exported rows with its position beside it, so that an export which was cut short goes on where it ended. */
 import { constants } from "node:fs";
-import { open, readFile, rename, stat, writeFile } from "node:fs/promises";
+import { type FileHandle, open, readFile, rename, stat, writeFile } from "node:fs/promises";
 import type { ExportFile } from "../../adapters/cli/terminal.ts";
 import { misuse } from "./misuse.ts";
 
@@ -19,7 +19,7 @@ export async function openExport(path: string): Promise<ExportFile> {
         }
         // Rows behind the position were written by an export that ended before it noted them.
         await file.truncate(atByte);
-        await file.write(rows, atByte);
+        await writeAll(file, rows, atByte);
         await file.sync();
       } finally {
         await file.close();
@@ -31,6 +31,15 @@ export async function openExport(path: string): Promise<ExportFile> {
       await rename(next, beside);
     },
   };
+}
+
+/** A disk that is almost full takes only the first bytes of a write, without an error. */
+async function writeAll(file: FileHandle, text: string, atByte: number) {
+  const bytes = Buffer.from(text);
+  for (let written = 0; written < bytes.length; ) {
+    const { bytesWritten } = await file.write(bytes, written, bytes.length - written, atByte + written);
+    written += bytesWritten;
+  }
 }
 
 async function unlessMissing<T>(reading: Promise<T>): Promise<T | null> {
