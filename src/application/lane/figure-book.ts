@@ -32,7 +32,7 @@ export interface FigurePorts {
   readonly clock: Pick<Clock, "now" | "monotonicMs">;
   readonly store: Pick<FigureStore, "writeFigures">;
   /** One of this node's lanes on the chain, to write under its fence; null if it owns none. */
-  readonly laneOn: (chainId: number) => Pick<OwnedLane, "term" | "fence"> | null;
+  readonly laneOn: (chainId: number) => Pick<OwnedLane, "fence"> | null;
   /** Base fee of the chain's newest block; null if it is not known. */
   readonly baseFeeOn: (chainId: number) => bigint | null;
 }
@@ -174,7 +174,7 @@ export class FigureBook {
     }
   }
 
-  private async writeSome({ term, fence }: Pick<OwnedLane, "term" | "fence">, keys: readonly string[]) {
+  private async writeSome({ fence }: Pick<OwnedLane, "fence">, keys: readonly string[]) {
     const rows = keys.flatMap((key) => {
       const bucket = this.buckets.get(key);
       if (bucket === undefined) return [];
@@ -183,7 +183,7 @@ export class FigureBook {
     });
     if (rows.length === 0) return true;
     for (const key of keys) this.unwritten.delete(key);
-    const isWritten = term.mayAct && (await this.ports.store.writeFigures(fence, rows).catch(() => false));
+    const isWritten = await this.ports.store.writeFigures(fence, rows).catch(() => false);
     if (!isWritten) for (const key of keys) if (this.buckets.has(key)) this.unwritten.add(key);
     return isWritten;
   }

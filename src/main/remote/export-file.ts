@@ -4,7 +4,8 @@ import { type FileHandle, open, readFile, rename, stat, writeFile } from "node:f
 import type { ExportFile } from "../../adapters/cli/terminal.ts";
 import { misuse } from "./misuse.ts";
 
-export async function openExport(path: string): Promise<ExportFile> {
+/** `openFile`: opens the file for writing. */
+export async function openExport(path: string, openFile = open): Promise<ExportFile> {
   const beside = `${path}.position`;
   const position = await unlessMissing(readFile(beside, "utf8"));
   const size = (await unlessMissing(stat(path)))?.size ?? 0;
@@ -12,7 +13,7 @@ export async function openExport(path: string): Promise<ExportFile> {
   return {
     position,
     async append(rows, atByte) {
-      const file = await open(path, constants.O_RDWR | constants.O_CREAT, 0o600);
+      const file = await openFile(path, constants.O_RDWR | constants.O_CREAT, 0o600);
       try {
         if ((await file.stat()).size < atByte) {
           throw misuse(`${path} is shorter than ${beside} says: name another file, with --after to continue`);

@@ -1,6 +1,5 @@
 import { beforeEach, describe, expect, it } from "vitest";
 import { FigureBook } from "../../../src/application/lane/figure-book.ts";
-import type { Term } from "../../../src/application/lane/term.ts";
 import type { FigureRow } from "../../../src/domain/figures/figures.ts";
 import type { Fence, Lane } from "../../../src/domain/lane.ts";
 import type { Change } from "../../../src/domain/ledger/index.ts";
@@ -20,7 +19,7 @@ beforeEach(() => {
   fence = { lane: A, instanceId: "instance-1", token: 1 };
   writes = [];
   answer = async () => true;
-  const laneOn = () => (fence === null ? null : { fence, term: { mayAct: true } as Term });
+  const laneOn = () => (fence === null ? null : { fence });
   const writeFigures = (owned: Fence, rows: readonly FigureRow[]) => {
     writes.push({ fence: owned, rows });
     return answer();

@@ -105,7 +105,7 @@ const READ_AT_MOST = 4;
  * would become megabytes of values.
  */
 class Metered extends Uint8Array {
-  static override get [Symbol.species]() {
+  static get [Symbol.species]() {
     return Uint8Array;
   }
 
