@@ -1,5 +1,5 @@
 import type { FigureRow, StoredStep } from "../domain/figures/figures.ts";
-import type { Address } from "../domain/lane.ts";
+import type { Address, Fence } from "../domain/lane.ts";
 
 /** Buckets to read. A range includes `from` and excludes `to`; a limit that is null does not apply. */
 export interface FigureFilter {
@@ -18,8 +18,17 @@ export interface Spender {
   readonly fees: bigint;
 }
 
-/** Statistics over time. Nodes write them with `LaneStore.commit`, as writes of the kind `figures`. */
+/**
+ * Statistics over time. They are no part of `LaneStore.commit`: if they cannot be written, or their table is locked, no
+ * transaction fails or waits.
+ */
 export interface FigureStore {
+  /**
+   * Writes buckets of a chain, as the owner of one of its lanes; false if it is no longer the owner. Each row replaces
+   * the one that the same instance wrote for the same bucket. A row may be of a lane that the instance no longer owns,
+   * because the instance counted only commits.
+   */
+  writeFigures(fence: Fence, rows: readonly FigureRow[]): Promise<boolean>;
   figures(stepSeconds: StoredStep, filter: FigureFilter): Promise<readonly FigureRow[]>;
   /** The signers that paid most, counted by whole hours. */
   spenders(filter: FigureFilter, limit: number): Promise<readonly Spender[]>;

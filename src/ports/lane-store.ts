@@ -1,5 +1,4 @@
 import type { Confirmation } from "../domain/chain/confirmations.ts";
-import type { FigureRow } from "../domain/figures/figures.ts";
 import type { Fence, Hash, Hex, Lane } from "../domain/lane.ts";
 import type {
   Approval,
@@ -25,7 +24,7 @@ export type * from "../domain/ledger/writes.ts";
  * Writes of a lane's owner. Only `LaneStore.commit` writes lane data. Each write carries a fence (instance and fencing
  * token): it is checked in the same database transaction, under a lock on the lane row.
  */
-export type LaneWrite = LedgerWrite | IdentifyWrite | ConfirmationsWrite | FiguresWrite;
+export type LaneWrite = LedgerWrite | IdentifyWrite | ConfirmationsWrite;
 
 /** Stores the genesis hash of a chain once; every later check compares with it. */
 export interface IdentifyWrite extends Fenced<"identify"> {
@@ -44,15 +43,6 @@ export interface ConfirmationsWrite extends Fenced<"confirmations"> {
   readonly blocks: readonly Confirmation[];
   /** Blocks below this height are no longer needed and may be deleted. */
   readonly pruneBelow: number;
-}
-
-/**
- * Statistics of a chain's lanes (domain/figures), written by the owner of one of them. Each row replaces the one that
- * the same instance wrote for the same bucket. They may be about lanes that this instance no longer owns, because it
- * counted only what was committed.
- */
-export interface FiguresWrite extends Fenced<"figures"> {
-  readonly rows: readonly FigureRow[];
 }
 
 /**

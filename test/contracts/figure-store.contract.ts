@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { ALL_SIGNERS, bucketStart, type FigureRow, HOUR_S, MINUTE_S } from "../../src/domain/figures/figures.ts";
 import type { Fence } from "../../src/domain/lane.ts";
-import { commitOne, holdLane } from "../support/lane-samples.ts";
+import { holdLane } from "../support/lane-samples.ts";
 import type { Store, StoreSubject } from "./store-subject.ts";
 
 /** The contract of every FigureStore: buckets are written under a fence, replaced by their instance, and read back. */
@@ -26,14 +26,14 @@ export function figureStoreContract(name: string, create: () => Promise<StoreSub
       detail: { stuck: 1, finality: { "57": 2 }, baseFee: ["30", 2, "20"], keys: [[null, 2, `${2n ** 90n}`]] },
       ...of,
     });
-    const write = (fence: Fence, ...rows: readonly FigureRow[]) => commitOne(store, { kind: "figures", fence, rows });
+    const write = (fence: Fence, ...rows: readonly FigureRow[]) => store.writeFigures(fence, rows);
     const later = (minutes: number) => new Date(hour.getTime() + minutes * 60_000);
     const of = ({ lane }: Fence) => ({ from: hour, to: later(60), signers: [lane.signer], chains: null });
 
     it("reads buckets as they were written, with amounts beyond 64 bits", async () => {
       const fence = await holdLane(store);
       const rows = [row(fence), row(fence, { at: later(1), detail: {} })];
-      expect(await write(fence, ...rows)).toEqual({ status: "done" });
+      expect(await write(fence, ...rows)).toBe(true);
       const found = await store.figures(MINUTE_S, of(fence));
       expect([...found].sort((a, b) => a.at.getTime() - b.at.getTime())).toEqual(rows);
       expect(await store.figures(HOUR_S, of(fence))).toEqual([]);
@@ -57,12 +57,12 @@ export function figureStoreContract(name: string, create: () => Promise<StoreSub
       expect(created.sort()).toEqual([2, 5]);
     });
 
-    // protects [Figures] src/adapters/postgres/commit/plan.ts
+    // protects [Figures] src/adapters/postgres/statements/figure.ts
     it("refuses buckets of a writer that no longer owns its lane", async () => {
       const fence = await holdLane(store);
       await store.releaseLane(fence);
       await holdLane(store, fence.lane);
-      expect(await write(fence, row(fence))).toEqual({ status: "fenced" });
+      expect(await write(fence, row(fence))).toBe(false);
       expect(await store.figures(MINUTE_S, of(fence))).toEqual([]);
     });
 
@@ -75,6 +75,17 @@ export function figureStoreContract(name: string, create: () => Promise<StoreSub
       expect(await store.figures(MINUTE_S, { ...of(fence), signers: [] })).toEqual([]);
       expect(await store.figures(MINUTE_S, { ...of(fence), from: later(1), to: later(2) })).toEqual([]);
       expect(await store.figures(MINUTE_S, { ...of(fence), from: later(2), to: later(3) })).toHaveLength(1);
+    });
+
+    it("reads ranges of any year", async () => {
+      const fence = await holdLane(store);
+      await write(fence, row(fence), row(fence, { stepSeconds: HOUR_S }));
+      const never = { ...of(fence), from: new Date(-1e15), to: new Date("0000-06-01T00:00:00Z") };
+      const ever = { ...of(fence), from: new Date("0000-01-01T00:00:00Z"), to: new Date(8.64e15) };
+      expect(await store.figures(MINUTE_S, never)).toEqual([]);
+      expect(await store.spenders(never, 20)).toEqual([]);
+      expect(await store.figures(MINUTE_S, ever)).toHaveLength(1);
+      expect(await store.spenders(ever, 20)).toHaveLength(1);
     });
 
     it("keeps one document of ABIs, which the last writer replaces", async () => {

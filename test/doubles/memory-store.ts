@@ -1,6 +1,6 @@
 import type { Kill } from "../../src/domain/cluster/kills.ts";
 import type { Acknowledgement } from "../../src/domain/cluster/notices.ts";
-import type { StoredStep } from "../../src/domain/figures/figures.ts";
+import type { FigureRow, StoredStep } from "../../src/domain/figures/figures.ts";
 import type { Limits } from "../../src/domain/keys/principal.ts";
 import { type Address, type Fence, type Hash, type Hex, type Lane, laneKey } from "../../src/domain/lane.ts";
 import { actionKeyOf, isSpent, reservationAt } from "../../src/domain/ledger/index.ts";
@@ -37,7 +37,7 @@ import type { Census, CostFilter, FeedPage, LaneFilter, ListFilter, QueryStore }
 import type { HeldLock } from "../../src/ports/session-lock.ts";
 import type { NodeReport, SearchTerms, SightStore } from "../../src/ports/sight-store.ts";
 import { census } from "./memory-store/census.ts";
-import { commitWrites } from "./memory-store/commit.ts";
+import { commitWrites, holds } from "./memory-store/commit.ts";
 import { MemoryKeys } from "./memory-store/keys.ts";
 import * as leases from "./memory-store/leases.ts";
 import * as left from "./memory-store/left-requests.ts";
@@ -557,6 +557,20 @@ export class MemoryStore
     await this.reach();
     this.state.abis = { items: structuredClone(items), changedAt: this.now(), changedBy };
     return this.state.abis;
+  }
+
+  async writeFigures(fence: Fence, rows: readonly FigureRow[]) {
+    await this.reach();
+    if (!holds(this.state, fence, this.now())) return false;
+    for (const [key, { stepSeconds, at }] of this.state.figures) {
+      const keptMs = stepSeconds === 60 ? 26 * 3_600_000 : 31 * 86_400_000;
+      if (at.getTime() < this.now().getTime() - keptMs) this.state.figures.delete(key);
+    }
+    for (const row of rows) {
+      const { signer, stepSeconds, at, chainId } = row;
+      this.state.figures.set([signer, stepSeconds, at.getTime(), chainId, fence.instanceId].join(" "), row);
+    }
+    return true;
   }
 
   async figures(stepSeconds: StoredStep, filter: FigureFilter) {

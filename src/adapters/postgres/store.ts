@@ -167,7 +167,7 @@ function storeOf({ reading, writing, leasing, renewing, newestMigration }: Parts
     ...takeoversIn(leasing),
     ...keysIn(leasing),
     ...queries,
-    ...sightsFrom(reading, leasing),
+    ...sightsFrom(reading, leasing, { ...leasing, connections: reading }),
     ...abisIn(reading, leasing),
     ...killsIn(leasing),
     ...noticesIn(reading, leasing),

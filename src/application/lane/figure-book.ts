@@ -3,9 +3,10 @@
  * (domain/figures).
  *
  * Only commits that the database has acknowledged are counted, at the time of the acknowledgement. Nothing is written
- * for a single transaction: the buckets of a chain that changed go into a few writes, which join the writer's group
- * commits under the fence of one of the chain's lanes. A row belongs to the instance that counted it and always has the
- * whole count, so that a repeated write changes nothing.
+ * for a single transaction: the buckets of a chain that changed go into a few writes, one after the other, under the
+ * fence of one of the chain's lanes. They share neither commit nor lock with transactions, which must go on if
+ * statistics cannot be written. A row belongs to the instance that counted it and always has the whole count, so that a
+ * repeated write changes nothing.
  *
  * A crash loses what was counted since the last write: a few seconds of statistics. No decision reads them.
  */
@@ -22,14 +23,16 @@ import { grouped } from "../../domain/grouped.ts";
 import { type Lane, laneKey } from "../../domain/lane.ts";
 import type { Change, Moved } from "../../domain/ledger/index.ts";
 import type { Clock } from "../../ports/clock.ts";
+import type { FigureStore } from "../../ports/figure-store.ts";
 import type { LaneChanges } from "../../ports/lane-store.ts";
 import type { Telemetry, TelemetryEvent } from "../../ports/telemetry.ts";
 import type { OwnedLane } from "./owned-lane.ts";
 
 export interface FigurePorts {
   readonly clock: Pick<Clock, "now" | "monotonicMs">;
+  readonly store: Pick<FigureStore, "writeFigures">;
   /** One of this node's lanes on the chain, to write under its fence; null if it owns none. */
-  readonly laneOn: (chainId: number) => Pick<OwnedLane, "term" | "fence"> | null;
+  readonly laneOn: (chainId: number) => Pick<OwnedLane, "fence"> | null;
   /** Base fee of the chain's newest block; null if it is not known. */
   readonly baseFeeOn: (chainId: number) => bigint | null;
 }
@@ -39,7 +42,7 @@ const WRITE_EVERY_MS = 10_000;
 const MOST_MS = 60_000;
 /** Number of rows from which on they are written less often. */
 const MANY_ROWS = 2_000;
-/** Maximum number of rows in one write, so that it is no heavier than other writes of a commit. */
+/** Maximum number of rows in one write, so that it is no heavier than a commit of transactions. */
 const ROWS_AT_ONCE = 150;
 
 interface Counted {
@@ -154,7 +157,7 @@ export class FigureBook {
   private async writeBuckets() {
     const rows = this.unwritten.size;
     const byChain = grouped([...this.unwritten], (key) => (this.buckets.get(key) as Bucket).chainId);
-    await Promise.all([...byChain].map(([chainId, keys]) => this.writeOn(chainId, keys)));
+    for (const [chainId, keys] of byChain) await this.writeOn(chainId, keys);
     this.forget();
     // Ten thousand active lanes are written less often, so that their rows cost no more than those of a thousand.
     this.everyMs = Math.min(MOST_MS, Math.max(WRITE_EVERY_MS, (WRITE_EVERY_MS * rows) / MANY_ROWS));
@@ -165,25 +168,24 @@ export class FigureBook {
     const lane = this.ports.laneOn(chainId);
     if (lane === null) return;
     if (lane.fence.instanceId !== this.instanceId) this.begin(lane.fence.instanceId);
-    const writes: Promise<void>[] = [];
     for (let from = 0; from < keys.length; from += ROWS_AT_ONCE) {
-      writes.push(this.writeSome(lane, keys.slice(from, from + ROWS_AT_ONCE)));
+      const isWritten = await this.writeSome(lane, keys.slice(from, from + ROWS_AT_ONCE));
+      if (!isWritten) return;
     }
-    await Promise.all(writes);
   }
 
-  private async writeSome({ term }: Pick<OwnedLane, "term">, keys: readonly string[]) {
+  private async writeSome({ fence }: Pick<OwnedLane, "fence">, keys: readonly string[]) {
     const rows = keys.flatMap((key) => {
       const bucket = this.buckets.get(key);
       if (bucket === undefined) return [];
       const { figures, ...place } = bucket;
       return [{ ...place, ...figures.stored() }];
     });
-    if (rows.length === 0) return;
+    if (rows.length === 0) return true;
     for (const key of keys) this.unwritten.delete(key);
-    await term.write({ kind: "figures", rows }).catch(() => {
-      for (const key of keys) if (this.buckets.has(key)) this.unwritten.add(key);
-    });
+    const isWritten = await this.ports.store.writeFigures(fence, rows).catch(() => false);
+    if (!isWritten) for (const key of keys) if (this.buckets.has(key)) this.unwritten.add(key);
+    return isWritten;
   }
 
   /** Under another instance id, the counts of earlier rows would be counted twice. */

@@ -17,7 +17,7 @@ import type { Dequeue } from "../cluster/owner-actions.ts";
 import { CREATE_ACTION } from "../cluster/pending-creates.ts";
 import { DatabaseClock } from "../database-clock.ts";
 import type { Intake } from "../detours/intake.ts";
-import { FigureBook } from "../lane/figure-book.ts";
+import { FigureBook, type FigurePorts } from "../lane/figure-book.ts";
 import { Lanes } from "../lane/lanes.ts";
 import { Lease } from "../lane/lease.ts";
 import { limitsOf } from "../lane/limits.ts";
@@ -53,7 +53,7 @@ export type NodeCore = ReturnType<typeof coreOf>;
 
 export function coreOf(given: NodePorts, settings: NodeSettings, events: CoreEvents) {
   const databaseClock = new DatabaseClock(given.clock);
-  const book = bookOf(databaseClock, () => ({ lanes, chains }));
+  const book = bookOf({ clock: databaseClock, store: given.store }, () => ({ lanes, chains }));
   const nodeWatch = new NodeWatch({ ...given, telemetry: book.watching(given.telemetry) });
   const ports = { ...given, telemetry: nodeWatch.telemetry, clock: databaseClock };
   const { store, clock, wakeUps } = ports;
@@ -128,9 +128,9 @@ interface Counted {
 }
 
 /** Statistics of this node's lanes. `parts`: called only once the node has lanes. */
-function bookOf(clock: DatabaseClock, parts: () => Counted) {
+function bookOf(ports: Pick<FigurePorts, "clock" | "store">, parts: () => Counted) {
   return new FigureBook({
-    clock,
+    ...ports,
     laneOn: (chainId) => parts().lanes.onChain(chainId)[0] ?? null,
     baseFeeOn: (chainId) => parts().chains.get(chainId)?.follower.baseFee ?? null,
   });

@@ -36,6 +36,8 @@ import { tendLane } from "./tend.ts";
 const BEAT_MS = 100;
 const BEATS_PER_BALANCE = 10;
 const GRACE_MS = 1_000;
+/** How long a stop waits at most for the last statistics. */
+const FIGURES_MS = 500;
 const INTAKE_HINT_MS = 10;
 
 /** Repeats work until the database answers, or for a limited time. */
@@ -153,15 +155,15 @@ export class FencepostNode {
     const { clock } = ports;
     const deadlineMs = clock.monotonicMs() + settings.drainTimeoutMs;
     await bounded(clock, cluster.drain(), deadlineMs);
-    // Queue the last figures while this node owns lanes; `writer.idle` waits for them.
-    void book.write();
+    // Write the last figures while this node owns lanes. The lanes wait only a moment for them.
+    const counted = bounded(clock, book.write(), clock.monotonicMs() + FIGURES_MS);
     if (cluster.peers > 0) await this.leaveToOthers(deadlineMs);
     else while (this.reception.underWay > 0 && clock.monotonicMs() < deadlineMs) await clock.sleep(10);
     lanes.close(DRAINING);
     lanes.dropAll(DRAINING, "putOff");
     // Each part of the shutdown has its own time limit. Open writes end first, then the lease, so that the lanes are
     // free before this node waits for its work on the chain.
-    await bounded(clock, writer.idle(), deadlineMs + GRACE_MS);
+    await bounded(clock, Promise.all([writer.idle(), counted]), deadlineMs + GRACE_MS);
     await bounded(clock, lease.stop(), deadlineMs + 2 * GRACE_MS);
     ports.wakeUps.notify("lanes");
     await bounded(clock, this.stopWork(), deadlineMs + 3 * GRACE_MS);

@@ -41,6 +41,7 @@ type Book = (address: Address | null) => readonly Entry[];
 export class AbiBook {
   private readonly ports;
   private standard: Entry | null = null;
+  private last: { readonly text: string; readonly book: Book } | null = null;
   private readonly books: Answers<"book", Book>;
 
   constructor(ports: AbiPorts) {
@@ -76,7 +77,13 @@ export class AbiBook {
   }
 
   private book() {
-    return this.books.about("book", READ_EVERY_MS, async () => this.indexed(await this.ports.store.abis()));
+    return this.books.about("book", READ_EVERY_MS, async () => {
+      const document = await this.ports.store.abis();
+      // Reading the same ABIs again would take as long as the first time.
+      const text = JSON.stringify(document.items);
+      if (this.last?.text !== text) this.last = { text, book: this.indexed(document) };
+      return this.last.book;
+    });
   }
 
   private indexed({ items }: AbiDocument): Book {
@@ -89,7 +96,11 @@ export class AbiBook {
       if (words === null) continue;
       const entry = { contract: name, words };
       if (addresses === undefined) others.push(entry);
-      for (const address of addresses ?? []) byAddress.set(address, [...(byAddress.get(address) ?? []), entry]);
+      for (const address of new Set(addresses)) {
+        const known = byAddress.get(address);
+        if (known === undefined) byAddress.set(address, [entry]);
+        else known.push(entry);
+      }
     }
     return (address) => {
       const own = address === null ? undefined : byAddress.get(address);
@@ -119,6 +130,7 @@ const MOST_ITEMS = 500;
 const MOST_ADDRESSES = 1_000;
 const MOST_FRAGMENTS = 2_000;
 const LONGEST_NAME = 64;
+const CONTROL = /\p{Cc}/u;
 
 /** The calls that read and replace the ABIs. */
 export function createAbiCalls(ports: AbiPorts & { readonly abiBook: Pick<AbiBook, "forget"> }) {
@@ -139,13 +151,35 @@ function parseAbis(ports: AbiPorts, { items, ...others }: { readonly items?: unk
   if (unknown !== undefined) throw invalid(unknown, "is not a known field");
   if (!Array.isArray(items) || items.length > MOST_ITEMS)
     throw invalid("items", `must be a list of up to ${MOST_ITEMS}`);
-  return items.map((item, at) => parseAbi(ports, item, `items.${at}`));
+  return items.map((item, at) => {
+    checkStorable(item, `items.${at}`);
+    return parseAbi(ports, item, `items.${at}`);
+  });
 }
+
+/** Levels of JSON: an ABI with the deepest tuples has about forty. */
+const DEEPEST = 60;
+
+/** Refuses JSON that PostgreSQL does not store: NUL and halves of characters in its texts, and very deep levels. */
+function checkStorable(item: unknown, path: string) {
+  let level: readonly unknown[] = [item];
+  for (let depth = 0; level.length > 0; depth++) {
+    if (depth > DEEPEST) throw invalid(path, "is nested too deeply");
+    const texts = level.flatMap((each) => (typeof each === "string" ? each : []));
+    const objects = level.filter((each) => typeof each === "object" && each !== null);
+    const keys = objects.flatMap((each) => (Array.isArray(each) ? [] : Object.keys(each as object)));
+    if ([...texts, ...keys].some((text) => UNSTORABLE.test(text)))
+      throw invalid(path, "has text with NUL or half a character");
+    level = objects.flatMap((each) => Object.values(each as object));
+  }
+}
+
+const UNSTORABLE = /\0|\p{Surrogate}/u;
 
 function parseAbi({ codec }: AbiPorts, item: unknown, path: string): NamedAbi {
   const { name, abi, addresses } = Object(item) as Readonly<Record<string, unknown>>;
-  if (typeof name !== "string" || name === "" || name.length > LONGEST_NAME)
-    throw invalid(`${path}.name`, `must be text of up to ${LONGEST_NAME} characters`);
+  if (typeof name !== "string" || name === "" || name.length > LONGEST_NAME || CONTROL.test(name))
+    throw invalid(`${path}.name`, `must be text of up to ${LONGEST_NAME} characters, none of them a control character`);
   if (!Array.isArray(abi) || abi.length === 0 || abi.length > MOST_FRAGMENTS)
     throw invalid(`${path}.abi`, `must be a list of up to ${MOST_FRAGMENTS} entries`);
   encoded(`${path}.abi`, () => codec.readWords(abi));

@@ -64,7 +64,7 @@ export function entryOf(
   };
 }
 
-const MOVES: ReadonlySet<LaneWrite["kind"]> = new Set(["transition", "unwatch", "confirmations", "figures"]);
+const MOVES: ReadonlySet<LaneWrite["kind"]> = new Set(["transition", "unwatch", "confirmations"]);
 
 function sortOf({ kind }: LaneWrite): Sort {
   if (kind === "allocate") return "create";
@@ -96,8 +96,6 @@ function weightOf(write: LaneWrite) {
       return write.items.length;
     case "settleIntake":
       return write.results.length;
-    case "figures":
-      return write.rows.length;
     case "unwatch":
       return ENDED_AT_ONCE;
     default:

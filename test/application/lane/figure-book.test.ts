@@ -1,10 +1,8 @@
 import { beforeEach, describe, expect, it } from "vitest";
 import { FigureBook } from "../../../src/application/lane/figure-book.ts";
-import type { Term } from "../../../src/application/lane/term.ts";
 import type { FigureRow } from "../../../src/domain/figures/figures.ts";
 import type { Fence, Lane } from "../../../src/domain/lane.ts";
 import type { Change } from "../../../src/domain/ledger/index.ts";
-import type { FiguresWrite } from "../../../src/ports/lane-store.ts";
 import { createManualClock, type ManualClock } from "../../doubles/manual-clock.ts";
 
 const lane = (n: number): Lane => ({ chainId: 1, signer: `0x${n.toString(16).padStart(40, "0")}` });
@@ -12,25 +10,21 @@ const A = lane(1);
 
 let clock: ManualClock;
 let fence: Fence | null;
-let writes: FiguresWrite[];
-let answer: () => Promise<{ readonly status: "done" }>;
+let writes: { readonly fence: Fence; readonly rows: readonly FigureRow[] }[];
+let answer: () => Promise<boolean>;
 let book: FigureBook;
 
 beforeEach(() => {
   clock = createManualClock();
   fence = { lane: A, instanceId: "instance-1", token: 1 };
   writes = [];
-  answer = async () => ({ status: "done" });
-  const laneOn = () => {
-    if (fence === null) return null;
-    const owned = fence;
-    const write = (each: { readonly rows: readonly FigureRow[] }) => {
-      writes.push({ kind: "figures", fence: owned, ...each });
-      return answer();
-    };
-    return { fence: owned, term: { write } as unknown as Term };
+  answer = async () => true;
+  const laneOn = () => (fence === null ? null : { fence });
+  const writeFigures = (owned: Fence, rows: readonly FigureRow[]) => {
+    writes.push({ fence: owned, rows });
+    return answer();
   };
-  book = new FigureBook({ clock, laneOn, baseFeeOn: () => 7n });
+  book = new FigureBook({ clock, store: { writeFigures }, laneOn, baseFeeOn: () => 7n });
 });
 
 const allocated = { kind: "allocated" } as Change;
@@ -86,11 +80,11 @@ describe("the book of figures", () => {
   // protects [Figures] src/application/lane/figure-book.ts
   it("writes again what a write did not store, until it is stored", async () => {
     count(A);
-    answer = () => Promise.reject(new Error("the lane is lost"));
+    answer = async () => false;
     await book.write();
     answer = () => Promise.reject(new Error("the database is away"));
     await book.write();
-    answer = async () => ({ status: "done" });
+    answer = async () => true;
     await book.write();
     await book.write();
     expect(rowsOf(A).map(({ created }) => created)).toEqual([1, 1, 1]);

@@ -245,6 +245,13 @@ describe("ABIs", () => {
     [{ items: [{ name: "x", abi: ["function ("] }] }, "items.0.abi"],
     [{ items: [payouts, { ...payouts, addresses: ["0x1"] }] }, "items.1.addresses.0"],
     [{ items: Array.from({ length: 501 }, () => payouts) }, "items"],
+    [{ items: [{ ...payouts, name: "red\u001b[31m" }] }, "items.0.name"],
+    [{ items: [payouts, { name: "x", abi: [{ type: "fallback", note: "\0" }] }] }, "items.1"],
+    [{ items: [{ name: "x", abi: [{ type: "fallback", "\ud800": 1 }] }] }, "items.0"],
+    [
+      { items: [{ name: "x", abi: [{ type: "fallback", note: JSON.parse("[".repeat(61) + "]".repeat(61)) }] }] },
+      "items.0",
+    ],
   ])("are refused with the path of the mistake: %j", async (request, path) => {
     const { node } = await settledWorld(0);
     await expect(world.settle(node.api.putAbis(request, "operator:a"))).rejects.toMatchObject({

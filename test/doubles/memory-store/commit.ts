@@ -68,17 +68,6 @@ function outcomeOf(work: Work, write: LaneWrite): WriteOutcome {
       return { status: "done" };
     case "confirmations":
       return confirm(work, write);
-    case "figures":
-      for (const [key, { stepSeconds, at }] of state.figures) {
-        const keptMs = stepSeconds === 60 ? 26 * 3_600_000 : 31 * 86_400_000;
-        if (at.getTime() < work.now.getTime() - keptMs) log.delete(state.figures, key);
-      }
-      for (const row of write.rows) {
-        const { signer, stepSeconds, at } = row;
-        const key = [signer, stepSeconds, at.getTime(), row.chainId, write.fence.instanceId].join(" ");
-        log.set(state.figures, key, row);
-      }
-      return { status: "done" };
     default:
       return applyWrite(work, write);
   }

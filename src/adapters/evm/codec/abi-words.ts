@@ -1,11 +1,13 @@
 /**
  * Puts calls, logs and errors into words by a contract's ABI, for people who read them. The data is untrusted: every
- * text has a limit, and data that does not match its layout has no words.
+ * text has a limit, data that does not match its layout has no words, and neither has data that would become far larger
+ * than it is.
  */
-import { decodeAbiParameters, decodeEventLog, parseAbi, toEventSelector, toFunctionSelector } from "viem/utils";
+import { decodeAbiParameters, decodeEventLog, hexToBytes, toEventSelector, toFunctionSelector } from "viem/utils";
 import type { Hash, Hex } from "../../../domain/lane.ts";
 import { type AbiWords, BadEncoding, type Words } from "../../../ports/codec.ts";
 import { shorten } from "./error-texts.ts";
+import { parseSignatures } from "./parse-signatures.ts";
 
 interface Item {
   readonly type: string;
@@ -20,6 +22,7 @@ export function readWords(abi: readonly unknown[]): AbiWords {
   for (const item of named) {
     const each = { ...item, inputs: item.inputs ?? [] };
     inAbi(() => {
+      checkInputs(each.inputs);
       if (item.type === "event") events.set(toEventSelector(each as never), each);
       else
         (item.type === "error" ? errors : calls).set(toFunctionSelector({ ...each, type: "function" } as never), each);
@@ -41,7 +44,7 @@ function itemsOf(abi: readonly unknown[]): readonly Item[] {
     const isText = abi.every((item) => typeof item === "string");
     if (!isText) return abi.map(asItem);
     if (abi.join("").length > LONGEST_SIGNATURES) throw new Error("the signatures are too long: give the ABI as JSON");
-    return parseAbi(abi as readonly string[]) as readonly Item[];
+    return parseSignatures(abi as readonly string[]) as readonly Item[];
   });
 }
 
@@ -51,9 +54,23 @@ function asItem(value: unknown): Item {
   const item = Object(value) as Partial<Item>;
   const { inputs = [] } = item;
   if (typeof item.type !== "string" || !Array.isArray(inputs)) throw new Error("each entry needs a type");
-  const unknown = inputs.find((input) => !TYPE.test(String(Object(input).type)));
-  if (unknown !== undefined) throw new Error(`${item.name} has a parameter of unknown type`);
+  checkInputs(inputs);
   return { ...item, inputs } as Item;
+}
+
+const DEEPEST_TUPLE = 16;
+
+/** Checks parameters and the members of their tuples: viem's decoder takes long for tuples that are nested deeply. */
+function checkInputs(inputs: readonly unknown[], depth = 0) {
+  if (depth > DEEPEST_TUPLE) throw new Error("tuples are nested too deeply");
+  for (const input of inputs) {
+    const { type, name, components } = Object(input) as Readonly<Record<string, unknown>>;
+    if (typeof type !== "string" || !TYPE.test(type)) throw new Error("a parameter has an unknown type");
+    if (name !== undefined && typeof name !== "string") throw new Error("the name of a parameter must be text");
+    if (!type.startsWith("tuple")) continue;
+    if (!Array.isArray(components)) throw new Error("a tuple needs its components");
+    checkInputs(components, depth + 1);
+  }
 }
 
 function inAbi<T>(read: () => T): T {
@@ -68,7 +85,10 @@ function argumentsIn(known: ReadonlyMap<string, Item>, data: Hex): Words | null 
   const item = known.get(data.slice(0, SELECTOR));
   if (item === undefined) return null;
   try {
-    const values = decodeAbiParameters(item.inputs as never, `0x${data.slice(SELECTOR)}`) as readonly unknown[];
+    const values = decodeAbiParameters(
+      item.inputs as never,
+      bytesIn(`0x${data.slice(SELECTOR)}`),
+    ) as readonly unknown[];
     return worded(item, values);
   } catch {
     return null;
@@ -77,12 +97,37 @@ function argumentsIn(known: ReadonlyMap<string, Item>, data: Hex): Words | null 
 
 const SELECTOR = 10;
 
+/** How often the data may be read on average. An encoder writes every value once. */
+const READ_AT_MOST = 4;
+
+/**
+ * Bytes that limit how much of them is read. Offsets in hostile data point to the same place again and again: then 10 KB
+ * would become megabytes of values.
+ */
+class Metered extends Uint8Array {
+  static get [Symbol.species]() {
+    return Uint8Array;
+  }
+
+  private left = READ_AT_MOST * this.length;
+
+  override subarray(from = 0, to = this.length): Uint8Array<ArrayBuffer> {
+    this.left -= Math.max(0, to - from);
+    if (this.left < 0) throw new Error("the data is read too often");
+    return super.subarray(from, to) as Uint8Array<ArrayBuffer>;
+  }
+}
+
+function bytesIn(data: Hex) {
+  return new Metered(hexToBytes(data));
+}
+
 function eventIn(known: ReadonlyMap<string, Item>, topics: readonly Hash[], data: Hex): Words | null {
   const item = known.get(topics[0] ?? "");
   if (item === undefined) return null;
   try {
     const unnamed = item.inputs.map((input, at) => ({ ...input, name: `${at}` }));
-    const given = { abi: [{ ...item, inputs: unnamed }], topics, data, strict: true };
+    const given = { abi: [{ ...item, inputs: unnamed }], topics, data: bytesIn(data), strict: true };
     const { args = {} } = decodeEventLog(given as never) as { readonly args?: Readonly<Record<string, unknown>> };
     return worded(
       item,
@@ -94,8 +139,14 @@ function eventIn(known: ReadonlyMap<string, Item>, topics: readonly Hash[], data
 }
 
 function worded({ name, inputs }: Item, values: readonly unknown[]): Words {
-  const args = inputs.map((input, at) => ({ name: input.name || `${at}`, value: shorten(textOf(values[at])) }));
-  return { name, args };
+  const args = inputs.map((input, at) => ({ name: nameOf(input.name || `${at}`), value: shorten(textOf(values[at])) }));
+  return { name: nameOf(name), args };
+}
+
+const LONGEST_NAME = 100;
+
+function nameOf(name: string) {
+  return shorten(name).slice(0, LONGEST_NAME);
 }
 
 /** A value as JSON would show it; numbers that may exceed a double are digits. */

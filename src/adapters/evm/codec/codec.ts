@@ -3,7 +3,6 @@ import {
   encodeAbiParameters,
   getAddress,
   getContractAddress,
-  parseAbi,
   parseAbiItem,
   toFunctionSelector,
 } from "viem/utils";
@@ -14,6 +13,7 @@ import { type AbiParameter, parseAddress, toAbiValue } from "./abi-values.ts";
 import { readWords } from "./abi-words.ts";
 import { decodeTransaction, transactionObject } from "./decode-transaction.ts";
 import { decodeError } from "./error-texts.ts";
+import { parseSignatures } from "./parse-signatures.ts";
 
 /** Limits on signatures from callers: viem's parser must not be given text whose parsing takes seconds. */
 const LONGEST_SIGNATURE = 2_000;
@@ -174,7 +174,7 @@ function readAbi(abi: readonly unknown[]): readonly AbiItem[] {
   if (abi.join("").length > LONGEST_SIGNATURE) {
     throw new BadEncoding("function", `is longer than ${LONGEST_SIGNATURE} characters: give the ABI as JSON`);
   }
-  return foreign("function", "is not an ABI", () => parseAbi(abi as readonly string[])).map(readItem);
+  return foreign("function", "is not an ABI", () => parseSignatures(abi as readonly string[])).map(readItem);
 }
 
 function readItem(item: unknown): AbiItem {

@@ -49,13 +49,14 @@ export function revertDataOf(data: unknown, depth = 0): Hex | null {
 }
 
 // biome-ignore lint/suspicious/noControlCharactersInRegex: they are what must go; PostgreSQL refuses NUL in a text.
-const CONTROL = /[\u0000-\u001f\u007f]+/g;
+const CONTROL = /[\u0000-\u001f\u007f-\u009f]+/g;
 const LONE_SURROGATE = /\p{Surrogate}/gu;
 
 /** Cleans and shortens a node's text for storage and display. */
 export function shorten(text: string): string {
   const clean = text.replace(CONTROL, " ").replace(LONE_SURROGATE, "\ufffd").trim();
-  const points = Array.from(clean);
+  // A character has at most two units. The rest of a long text is not split.
+  const points = Array.from(clean.slice(0, 2 * LONGEST_DETAIL + 2));
   return points.length <= LONGEST_DETAIL ? clean : `${points.slice(0, LONGEST_DETAIL - 1).join("")}…`;
 }
 

@@ -4,7 +4,6 @@
  * their sum.
  */
 import { type Confirmation, reviseConfirmations } from "../../../domain/chain/confirmations.ts";
-import type { FigureRow } from "../../../domain/figures/figures.ts";
 import { type Fence, type Hash, type LaneKey, laneKey } from "../../../domain/lane.ts";
 import {
   apply,
@@ -111,7 +110,6 @@ export class Plan {
   /** Genesis hash of each chain, as read by a lane's owner. */
   readonly geneses = new Map<number, Hash>();
   /** Statistics, each row with the instance that counted it. */
-  readonly figures: (FigureRow & { readonly instanceId: string })[] = [];
   private readonly kept = new Map<Change["kind"], (readonly [Change, LanePlan])[]>();
   private readonly pools = new PoolRows();
   /** Use of API keys' limits after the writes decided so far, by chain. */
@@ -148,17 +146,13 @@ export class Plan {
   }
 
   /**
-   * Decides a write by its lane's ledger. Writes about a whole chain (its blocks, genesis hash and statistics) do not
-   * use the ledger.
+   * Decides a write by its lane's ledger. Writes about a whole chain (its blocks and genesis hash) do not use the
+   * ledger.
    */
   judge(lane: LanePlan, write: LaneWrite, moment: Moment): WriteOutcome {
     if (write.kind === "confirmations") return this.revise(write);
     if (write.kind === "identify") {
       this.geneses.set(lane.row.chainId, write.genesisHash);
-      return { status: "done" };
-    }
-    if (write.kind === "figures") {
-      this.figures.push(...write.rows.map((row) => ({ ...row, instanceId: write.fence.instanceId })));
       return { status: "done" };
     }
     const { ledger, outcome, changes } = apply(this.pools.beside(this.guarded(lane), write), write, moment);

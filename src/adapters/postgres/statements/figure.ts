@@ -1,6 +1,6 @@
 import type { FigureRow } from "../../../domain/figures/figures.ts";
 import type { Address } from "../../../domain/lane.ts";
-import { lists, names, overwritten } from "../rows/columns.ts";
+import { behind, lists, names, overwritten } from "../rows/columns.ts";
 import { statement, taking } from "./statement.ts";
 
 const COUNTS = "created integer, completed integer, failed integer, fees numeric, detail jsonb" as const;
@@ -13,7 +13,8 @@ const REMOVED_AT_ONCE = 500;
 /**
  * Writes the buckets of one instance, each with its whole count, and removes some that are too old: minutes after a
  * day, hours after a month. A row that another node is removing is skipped, because two nodes that wait for each other
- * would end a commit.
+ * would end both writes. Nothing is written if the instance no longer owns the lane of chain $11 and signer $12 under the
+ * token $13. The lane is not locked: its transactions must not wait for statistics.
  */
 export const writeFigures = taking(FIGURES)("write-figures")`
   WITH minutes AS MATERIALIZED (${old(60, "26 hours")}
@@ -24,7 +25,13 @@ export const writeFigures = taking(FIGURES)("write-figures")`
   )
   INSERT INTO fencepost.figures (${names(FIGURES)})
   SELECT * FROM (${lists(FIGURES)}) AS f
-  ON CONFLICT (signer, step_seconds, at, chain_id, instance_id) ${overwritten(COUNTS)}`;
+  WHERE EXISTS (
+    SELECT FROM fencepost.lane AS l
+    WHERE l.chain_id = ${behind(FIGURES, 1)} AND l.signer = ${behind(FIGURES, 2)} AND l.token = ${behind(FIGURES, 3)}
+      AND l.owner_instance = f.instance_id
+  )
+  ON CONFLICT (signer, step_seconds, at, chain_id, instance_id) ${overwritten(COUNTS)}
+  RETURNING 1`;
 
 /** SQL: some rows of one step that are older than this. */
 function old(stepSeconds: number, age: string) {

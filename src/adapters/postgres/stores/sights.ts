@@ -12,7 +12,7 @@ import { laneOf, withLane } from "../rows/columns.ts";
 import { ask, type Reading } from "../session/connections.ts";
 import type { DurableRuntime } from "../session/durably.ts";
 import * as past from "../statements/cluster-past.ts";
-import { readFigures, readSpenders } from "../statements/figure.ts";
+import { readFigures, readSpenders, writeFigures } from "../statements/figure.ts";
 import * as find from "../statements/find.ts";
 import { listOpenNotices } from "../statements/notice.ts";
 import * as sight from "../statements/sight.ts";
@@ -20,10 +20,17 @@ import { preferOrder } from "../statements/transaction-page.ts";
 import { noticeOf } from "./kept-notices.ts";
 import { writeRows } from "./leases.ts";
 
-/** `leasing`: connections for the reports that a node writes about itself. */
-export function sightsFrom(reading: Reading, leasing: DurableRuntime): SightStore & FigureStore {
+/**
+ * `leasing`: connections for the reports that a node writes about itself. `counting`: those for its statistics, which
+ * must not be connections that leases or commits need.
+ */
+export function sightsFrom(
+  reading: Reading,
+  leasing: DurableRuntime,
+  counting: DurableRuntime,
+): SightStore & FigureStore {
   return {
-    ...statisticsFrom(reading),
+    ...statisticsFrom(reading, counting),
     ...figuresFrom(reading),
     ...searchesIn(reading),
     ...reportsIn(reading, leasing),
@@ -65,10 +72,19 @@ function figuresFrom(reading: Reading): Pick<SightStore, "troubles" | "totals" |
   };
 }
 
-const isoOf = (...times: readonly Date[]) => times.map((time) => time.toISOString());
+/** The last instant that has a year of four digits. PostgreSQL reads neither year 0 nor the form of later ones. */
+const LAST_MS = Date.UTC(9999, 11, 31, 23, 59, 59, 999);
 
-function statisticsFrom(reading: Reading): FigureStore {
+/** Times as text. Nothing is older than 1970, so that earlier times select the same. */
+const isoOf = (...times: readonly Date[]) =>
+  times.map((time) => new Date(Math.min(Math.max(time.getTime(), 0), LAST_MS)).toISOString());
+
+function statisticsFrom(reading: Reading, counting: DurableRuntime): FigureStore {
   return {
+    async writeFigures({ lane: { chainId, signer }, instanceId, token }, rows) {
+      const counted = rows.map((row) => ({ ...row, instanceId }));
+      return (await writeRows(counting, writeFigures(counted, chainId, signer, token))).length > 0;
+    },
     figures: (stepSeconds, { signers, chains, from, to }) =>
       ask(reading, readFigures(signers ?? [ALL_SIGNERS], stepSeconds, ...isoOf(from, to), chains)),
     spenders: ({ signers, chains, from, to }, limit) =>

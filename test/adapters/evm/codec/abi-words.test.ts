@@ -1,3 +1,4 @@
+import { toEventSelector } from "viem/utils";
 import { describe, expect, it } from "vitest";
 import { createCodec } from "../../../../src/adapters/evm/codec/codec.ts";
 import type { Hash, Hex } from "../../../../src/domain/lane.ts";
@@ -6,6 +7,17 @@ import { BadEncoding } from "../../../../src/ports/codec.ts";
 const codec = createCodec();
 const TO = "0x70997970C51812dc3A010C7d01b50e0d17dc79C8";
 const word = (digits: string) => digits.padStart(64, "0");
+
+/** A tuple that contains this many others, one in the other. */
+function tupleIn(depth: number): object {
+  return depth === 0 ? { type: "bool" } : { type: "tuple", components: [tupleIn(depth - 1)] };
+}
+
+/** Structs each of which contains the one before it twice. */
+function doubled(count: number): readonly string[] {
+  const rest = Array.from({ length: count }, (_, at) => `struct S${at + 1} { S${at} a; S${at} b; }`);
+  return ["struct S0 { bool a; }", ...rest, `function pay(S${count} x)`];
+}
 
 describe("an ABI in words", () => {
   const words = codec.readWords([
@@ -35,6 +47,42 @@ describe("an ABI in words", () => {
       expect(words.error(wrong)).toBeNull();
       expect(words.event([], wrong)).toBeNull();
     }
+  });
+
+  // protects [Figures] src/adapters/evm/codec/abi-words.ts
+  it("has no words for data whose offsets point many times to the same bytes", () => {
+    const multicall = codec.readWords(["function multicall(bytes[] calls)", "event Calls(bytes[] calls)"]);
+    const honest = codec.encodeCall("multicall(bytes[])", [Array.from({ length: 100 }, () => `0x${"ab".repeat(40)}`)]);
+    expect(multicall.call(honest)).toMatchObject({ name: "multicall" });
+    const selector = honest.slice(0, 10);
+    const bomb = (count: number, bytes: number) => {
+      const offsets = word((32 * count).toString(16)).repeat(count);
+      return `${word("20")}${word(count.toString(16))}${offsets}${word(bytes.toString(16))}${"ab".repeat(bytes)}`;
+    };
+    expect(multicall.call(`${selector}${bomb(2, 320)}` as Hex)).toMatchObject({ name: "multicall" });
+    expect(multicall.call(`${selector}${bomb(150, 4_800)}` as Hex)).toBeNull();
+    const topic = toEventSelector("Calls(bytes[])");
+    expect(multicall.event([topic], `0x${bomb(2, 320)}`)).toMatchObject({ name: "Calls" });
+    expect(multicall.event([topic], `0x${bomb(150, 4_800)}`)).toBeNull();
+  });
+
+  // protects [Figures] src/adapters/evm/codec/parse-signatures.ts
+  it("is refused if its structs double, also as the ABI of a call", () => {
+    expect(codec.readWords(doubled(3)).call("0x")).toBeNull();
+    const call = () => codec.encodeCall({ abi: doubled(40), function: "pay" }, [[]]);
+    expect(call).toThrow("its structs are too large");
+  });
+
+  it("shortens names, and removes their control characters", () => {
+    const long = {
+      type: "function",
+      name: "a".repeat(5_000),
+      inputs: [{ type: "bool", name: "\u001b[2J\u009b\n<b>" }],
+    };
+    const { name, args } =
+      codec.readWords([long]).call(codec.encodeCall({ abi: [long], function: long.name }, [true])) ?? {};
+    expect(name).toHaveLength(100);
+    expect(args).toEqual([{ name: "[2J <b>", value: "true" }]);
   });
 
   it("names events and errors", () => {
@@ -73,6 +121,11 @@ describe("an ABI in words", () => {
     [["function pay("]],
     [["x".repeat(30_000)]],
     [[{ type: "function", name: "pay", inputs: [{ type: "uint257x" }] }]],
+    [[{ type: "function", name: "pay", inputs: [{ type: "tuple", components: [{ type: "uint257x" }] }] }]],
+    [[{ type: "function", name: "pay", inputs: [{ type: "tuple" }] }]],
+    [[{ type: "function", name: "pay", inputs: [{ type: "bool", name: { toString: "no text" } }] }]],
+    [[{ type: "function", name: "pay", inputs: [tupleIn(17)] }]],
+    [doubled(40)],
     [[null]],
     [[7]],
   ])("refuses what is not an ABI: %j", (abi) => {

@@ -41,7 +41,8 @@ describe("dashboard queries on large tables", () => {
   afterAll(() => subject.close());
 
   /** The `DurableRuntime` is needed only to write reports, which no test in this file does. */
-  const sights = (connections: Parameters<Ask>[0]) => sightsFrom(connections, {} as DurableRuntime);
+  const sights = (connections: Parameters<Ask>[0]) =>
+    sightsFrom(connections, {} as DurableRuntime, {} as DurableRuntime);
   const costOf = (ask: (store: SightStore) => unknown) =>
     countBuffers(subject.client, (connections) => ask(sights(connections)));
   const from = (text: string) => ({ from: text, to: `${text}\u{10FFFF}` });
