@@ -84,9 +84,9 @@ interface Place {
 }
 
 /**
- * What is at the nonce that the chain needs next: a transaction (`head`) or a hole (`hole`). Both are null if that
- * nonce is the explained transaction's, or above it. If the chain does not answer, `head` is the lowest open
- * transaction in the database.
+ * The transaction (`head`) or the hole (`hole`) at the nonce that the chain needs next. Both are null if that nonce is
+ * the explained transaction's, or above it. If the chain does not answer, `head` is the lowest open transaction in the
+ * database.
  */
 async function standing(
   ports: ExplainPorts,

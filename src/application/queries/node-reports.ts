@@ -107,7 +107,7 @@ export class NodeReports {
    * rows about lanes that this node has handed over (`leftMs`).
    */
   private async own(): Promise<readonly Trouble[]> {
-    const { nodeId, alerts, store, clock, lanesOf } = this.ports;
+    const { nodeId, alerts, store, clock } = this.ports;
     const found = [...nodeFindings(this.ports), ...(alerts?.shown() ?? [])].slice(0, MOST);
     const isNew = found.some(({ id }) => !this.last.has(id));
     const reports = isNew ? await Promise.all([store.endedReports(), store.reports()]) : [];
@@ -121,19 +121,24 @@ export class NodeReports {
       return { ...each, nodeId, since };
     });
     const left = [...this.last.values()].flatMap(({ facts: _, leftMs = nowMs, ...row }) => {
-      const isHeld = lanesOf(row.chainId ?? 0).some(({ lane }) => lane.signer === row.signer);
-      return row.signer === null || isHeld || nowMs - leftMs > LEFT_MS ? [] : [{ ...row, leftMs }];
+      const isOver = row.signer === null || nowMs - leftMs > LEFT_MS;
+      return isOver || this.laneOf(row) !== undefined ? [] : [{ ...row, leftMs }];
     });
     this.last = new Map([...left, ...dated].map((row) => [row.id, row]));
     return [...this.last.values()];
   }
 
   /** Sets when a problem began in the state of the lane or chain, too: explanations read it there. */
-  private dateBack({ code, chainId, signer }: Trouble, since: Date) {
-    const context = this.ports.chains.get(chainId ?? 0);
-    if (code === "CHAIN_UNREACHABLE" && context?.reachable === false) context.unreachableSince = since;
-    const lane = this.ports.lanesOf(chainId ?? 0).find((each) => each.lane.signer === signer);
-    if (code === "SIGNER_AWAY" && lane !== undefined) happened(lane, signerAwaySince, since);
+  private dateBack(row: Trouble, since: Date) {
+    const context = this.ports.chains.get(row.chainId ?? 0);
+    if (row.code === "CHAIN_UNREACHABLE" && context?.reachable === false) context.unreachableSince = since;
+    const lane = row.code === "SIGNER_AWAY" && this.laneOf(row);
+    if (lane) happened(lane, signerAwaySince, since);
+  }
+
+  /** The lane that a row is about, if this node owns it. Searches all lanes of a chain, so it is called for few rows. */
+  private laneOf({ chainId, signer }: Pick<Trouble, "chainId" | "signer">) {
+    return this.ports.lanesOf(chainId ?? 0).find(({ lane }) => lane.signer === signer);
   }
 
   /**

@@ -26,10 +26,10 @@ export interface PoolAsked {
 }
 
 /**
- * What would happen to a transaction on this lane now. "open": it would be sent soon. "blocked": it would wait, because
- * the lane's first open transaction is stuck or the signer's key is unavailable. "stopped": it would wait until the
- * lane is resumed or a kill is lifted. "outOfReach": the lane's owner cannot be reached, or the lane waits because the
- * database may have lost commits.
+ * State of a lane for a transaction that is created now. "open": the transaction would be sent soon. "blocked": it
+ * would wait, because the lane's first open transaction is stuck or the signer's key is unavailable. "stopped": it
+ * would wait until the lane is resumed or a kill is lifted. "outOfReach": the lane's owner cannot be reached, or the
+ * lane waits because the database may have lost commits.
  */
 export type Passage = "open" | "blocked" | "stopped" | "outOfReach";
 
