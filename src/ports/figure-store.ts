@@ -21,6 +21,6 @@ export interface Spender {
 /** Statistics over time. Nodes write them with `LaneStore.commit`, as writes of the kind `figures`. */
 export interface FigureStore {
   figures(stepSeconds: StoredStep, filter: FigureFilter): Promise<readonly FigureRow[]>;
-  /** The signers that paid most, counted by whole hours. */
+  /** The signers that paid most, counted by whole hours. Only those are found of which spend was written. */
   spenders(filter: FigureFilter, limit: number): Promise<readonly Spender[]>;
 }

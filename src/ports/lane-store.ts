@@ -1,5 +1,6 @@
 import type { Confirmation } from "../domain/chain/confirmations.ts";
 import type { FigureRow } from "../domain/figures/figures.ts";
+import type { SpendRow } from "../domain/figures/spend.ts";
 import type { Fence, Hash, Hex, Lane } from "../domain/lane.ts";
 import type {
   Approval,
@@ -53,6 +54,7 @@ export interface ConfirmationsWrite extends Fenced<"confirmations"> {
  */
 export interface FiguresWrite extends Fenced<"figures"> {
   readonly rows: readonly FigureRow[];
+  readonly spend: readonly SpendRow[];
 }
 
 /**

@@ -97,7 +97,7 @@ function weightOf(write: LaneWrite) {
     case "settleIntake":
       return write.results.length;
     case "figures":
-      return write.rows.length;
+      return write.rows.length + write.spend.length;
     case "unwatch":
       return ENDED_AT_ONCE;
     default:

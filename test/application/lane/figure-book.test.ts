@@ -24,7 +24,7 @@ beforeEach(() => {
   const laneOn = () => {
     if (fence === null) return null;
     const owned = fence;
-    const write = (each: { readonly rows: readonly FigureRow[] }) => {
+    const write = (each: Pick<FiguresWrite, "rows" | "spend">) => {
       writes.push({ kind: "figures", fence: owned, ...each });
       return answer();
     };
@@ -171,5 +171,38 @@ describe("the book of figures", () => {
       },
     });
     expect(rowsOf({ signer: "" })[0]?.detail.troubles).toEqual({ FEE_CEILING_REACHED: 1, CHAIN_STALLED: 1 });
+  });
+
+  // protects [Figures] src/application/lane/figure-book.ts
+  it("writes one row more for each lane with an outcome: its spend by the hours of a day", async () => {
+    const pay = (of: Lane, gasCost: bigint) => {
+      const moved = { kind: "moved", item: { txId: "t", paid: { ordinal: 1, gasCost } }, at: clock.now() };
+      const completed = { kind: "completed", completion: { txId: "t", state: "CONFIRMED" }, owner: null };
+      count(of, [moved, completed] as unknown as Change[]);
+    };
+    const ranksOf = ({ signer }: Lane) =>
+      writes
+        .flatMap(({ spend }) => spend)
+        .filter((each) => each.signer === signer)
+        .map(({ at, ranks }) => [at, ranks]);
+    const day = clock.now();
+    pay(A, 40n);
+    count(lane(2));
+    await book.write();
+    expect(writes.flatMap(({ rows, spend }) => [...rows, ...spend])).toHaveLength(2 * 2 + 2 + 1);
+    await clock.advance(2 * 3_600_000);
+    pay(A, 5n);
+    pay(A, 2n);
+    await book.write();
+    // A lane whose transactions are not final yet has paid nothing.
+    expect(ranksOf(lane(2))).toEqual([]);
+    await clock.advance(22 * 3_600_000);
+    pay(A, 1n);
+    await book.write();
+    expect(ranksOf(A)).toEqual([
+      [day, [41]],
+      [day, [41, 41, 50]],
+      [new Date(day.getTime() + 86_400_000), [2]],
+    ]);
   });
 });

@@ -78,6 +78,12 @@ function outcomeOf(work: Work, write: LaneWrite): WriteOutcome {
         const key = [signer, stepSeconds, at.getTime(), row.chainId, write.fence.instanceId].join(" ");
         log.set(state.figures, key, row);
       }
+      for (const [key, { at }] of state.spend) {
+        if (at.getTime() < work.now.getTime() - 32 * 86_400_000) log.delete(state.spend, key);
+      }
+      for (const row of write.spend) {
+        log.set(state.spend, [row.signer, row.at.getTime(), row.chainId, write.fence.instanceId].join(" "), row);
+      }
       return { status: "done" };
     default:
       return applyWrite(work, write);

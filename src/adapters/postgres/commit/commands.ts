@@ -13,7 +13,7 @@ import { discloseAttempts, identifyAttempts, insertAttempts, markAttemptsSent } 
 import { deleteConfirmations, insertConfirmations } from "../statements/confirmation.ts";
 import { noteGenesis } from "../statements/database.ts";
 import { appendCompletions } from "../statements/feed.ts";
-import { writeFigures } from "../statements/figure.ts";
+import { writeFigures, writeSpend } from "../statements/figure.ts";
 import { repeatHistory, writeHistory } from "../statements/history.ts";
 import { deleteHoles, writeHoles } from "../statements/hole.ts";
 import * as waiting from "../statements/intake.ts";
@@ -93,6 +93,10 @@ export function commandsOf(plan: Plan, marker: string | null): readonly Command[
     ...unspent(plan, marker),
     ...keyUse(charges),
     ...some(plan.figures, writeFigures),
+    ...some(
+      plan.spend.map((row) => ({ ...row, ranks: `{${row.ranks}}` })),
+      writeSpend,
+    ),
     ...some(plan.of("completed").map(written.completionRow), appendCompletions),
   ];
 }

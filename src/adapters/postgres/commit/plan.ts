@@ -5,6 +5,7 @@
  */
 import { type Confirmation, reviseConfirmations } from "../../../domain/chain/confirmations.ts";
 import type { FigureRow } from "../../../domain/figures/figures.ts";
+import type { SpendRow } from "../../../domain/figures/spend.ts";
 import { type Fence, type Hash, type LaneKey, laneKey } from "../../../domain/lane.ts";
 import {
   apply,
@@ -112,6 +113,7 @@ export class Plan {
   readonly geneses = new Map<number, Hash>();
   /** Statistics, each row with the instance that counted it. */
   readonly figures: (FigureRow & { readonly instanceId: string })[] = [];
+  readonly spend: (SpendRow & { readonly instanceId: string })[] = [];
   private readonly kept = new Map<Change["kind"], (readonly [Change, LanePlan])[]>();
   private readonly pools = new PoolRows();
   /** Use of API keys' limits after the writes decided so far, by chain. */
@@ -158,7 +160,9 @@ export class Plan {
       return { status: "done" };
     }
     if (write.kind === "figures") {
-      this.figures.push(...write.rows.map((row) => ({ ...row, instanceId: write.fence.instanceId })));
+      const { instanceId } = write.fence;
+      this.figures.push(...write.rows.map((row) => ({ ...row, instanceId })));
+      this.spend.push(...write.spend.map((row) => ({ ...row, instanceId })));
       return { status: "done" };
     }
     const { ledger, outcome, changes } = apply(this.pools.beside(this.guarded(lane), write), write, moment);

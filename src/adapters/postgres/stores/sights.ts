@@ -3,6 +3,7 @@
  * exceptional rows, and the newest rows.
  */
 import { ALL_SIGNERS } from "../../../domain/figures/figures.ts";
+import { daysOf } from "../../../domain/figures/spend.ts";
 import type { TroubledLane } from "../../../domain/troubles/find.ts";
 import { revived } from "../../../domain/troubles/rows.ts";
 import type { FigureStore } from "../../../ports/figure-store.ts";
@@ -12,7 +13,7 @@ import { laneOf, withLane } from "../rows/columns.ts";
 import { ask, type Reading } from "../session/connections.ts";
 import type { DurableRuntime } from "../session/durably.ts";
 import * as past from "../statements/cluster-past.ts";
-import { readFigures, readSpenders } from "../statements/figure.ts";
+import { rankSigners, rankSpenders, readFigures, readSpenders } from "../statements/figure.ts";
 import * as find from "../statements/find.ts";
 import { listOpenNotices } from "../statements/notice.ts";
 import * as sight from "../statements/sight.ts";
@@ -71,8 +72,13 @@ function statisticsFrom(reading: Reading): FigureStore {
   return {
     figures: (stepSeconds, { signers, chains, from, to }) =>
       ask(reading, readFigures(signers ?? [ALL_SIGNERS], stepSeconds, ...isoOf(from, to), chains)),
-    spenders: ({ signers, chains, from, to }, limit) =>
-      ask(reading, readSpenders(...isoOf(from, to), chains, signers, limit)),
+    async spenders({ signers, chains, from, to }, limit) {
+      const { first, before, last, until } = daysOf({ from, to });
+      const range = [...isoOf(first), before, ...isoOf(last), until, chains, limit];
+      const rank = signers === null ? rankSpenders(...range) : rankSigners(...range, signers);
+      const found = new Set((await ask(reading, rank)).map(({ signer }) => signer));
+      return ask(reading, readSpenders(...isoOf(from, to), chains, [...found], limit));
+    },
   };
 }
 
