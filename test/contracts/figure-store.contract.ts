@@ -149,7 +149,7 @@ export function figureStoreContract(name: string, create: () => Promise<StoreSub
       const chainId = 4_711;
       const day = bucketStart(hour, DAY_S).getTime() - 3 * 86_400_000;
       const at = (hours: number) => new Date(day + hours * 3_600_000);
-      const big = 10n ** 21n;
+      const big = 10n ** 14n;
       // Fees by hour, from the start of the first day. A signer that pays much outside the range must not be selected.
       const paid: readonly (readonly [number, bigint])[][] = [
         [

@@ -6,7 +6,7 @@ const DETAIL = { finality: { 90: 5 }, baseFee: ["5000000000", 5, "2000000000"], 
 
 /**
  * Fills the figures as a week of use would: every lane of the busy chain had five outcomes in each hour of these days,
- * and the n-th lane paid n wei more than a fixed amount in each. The chain has a bucket for each minute of the last
+ * and the n-th lane paid n million wei more than a fixed amount in each. The chain has a bucket for each minute of the last
  * day and for each hour of all days.
  */
 export async function fillFigures(client: Client, lanes: number, days: number): Promise<void> {
@@ -15,7 +15,7 @@ export async function fillFigures(client: Client, lanes: number, days: number): 
   const counts = "(signer, step_seconds, at, chain_id, instance_id, created, completed, failed, fees, detail)";
   await client.query(
     `INSERT INTO fencepost.figures ${counts}
-     SELECT ${signer}, 3600, date_trunc('hour', now()) - h * interval '1 hour', ${row}, 5, 5, 0, 1e15 + n, $1::jsonb
+     SELECT ${signer}, 3600, date_trunc('hour', now()) - h * interval '1 hour', ${row}, 5, 5, 0, 1e15 + n * 1e6, $1::jsonb
      FROM generate_series(${days * 24 - 1}, 0, -1) AS h, generate_series(0, ${lanes - 1}) AS n
      UNION ALL
      SELECT '', 3600, date_trunc('hour', now()) - h * interval '1 hour', ${row}, 350, 350, 0, 1e17, $1::jsonb
@@ -28,7 +28,7 @@ export async function fillFigures(client: Client, lanes: number, days: number): 
   await client.query(
     `INSERT INTO fencepost.spend (signer, at, chain_id, instance_id, ranks)
      SELECT ${signer}, date_trunc('day', now(), 'UTC') - d * interval '1 day', ${row},
-       ARRAY(SELECT h * (1e15 + n + 5) FROM generate_series(1, 24) AS h)
+       ARRAY(SELECT h * (1e15 + n * 1e6 + 5) FROM generate_series(1, 24) AS h)
      FROM generate_series(${days}, 0, -1) AS d, generate_series(0, ${lanes - 1}) AS n`,
   );
   await client.query("VACUUM (ANALYZE) fencepost.figures, fencepost.spend");

@@ -37,7 +37,7 @@ describe("figures of a week of many lanes", () => {
     });
     return { found: found.map(({ signer, fees }) => [signer, BigInt(fees)]), buffers };
   }
-  const paid = (n: number, hours: number) => [signerAt(n), BigInt(hours) * (10n ** 15n + BigInt(n))];
+  const paid = (n: number, hours: number) => [signerAt(n), BigInt(hours) * (10n ** 15n + BigInt(n) * 10n ** 6n)];
   const pagesOf = async (table: string) => {
     const { rows } = await subject.client.query(`SELECT pg_relation_size('fencepost.${table}') / 8192 AS pages`);
     return Number(rows[0].pages);
