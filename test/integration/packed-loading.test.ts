@@ -4,9 +4,10 @@
  */
 import { mkdirSync, readdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
+import { arch, platform } from "node:process";
 import { type Stack, startFencepost } from "fencepost/testing";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { spawnScript } from "../support/node-process.ts";
+import { spawnProgram } from "../support/node-process.ts";
 import { npmInstall, pack } from "../support/packed.ts";
 import { makeTemporaryDirectory, type TemporaryDirectory } from "../support/temporary-directory.ts";
 
@@ -26,17 +27,24 @@ const TOOLS = [
   "webpack@5.112.2",
 ];
 
+/** Versions of Node that must load the package. npm has each as a package of the platform. */
+const NODES = ["20.19.0", "22.23.3", "24.9.0"];
+const nodePackage = (version: string) =>
+  `node-${version}@npm:node-${platform === "darwin" ? "bin-" : ""}${platform}-${arch}@${version}`;
+
 /** Sends one transaction and waits for its outcome. */
 const SEND = `
   const { DATABASE, RPC, KEY, SIGNER } = process.env;
   const chains = [{ rpc: String(RPC), confirmations: 1 }];
-  const fencepost = await createFencepost({ databaseUrl: String(DATABASE), chains, signers: [String(KEY)] });
-  const { txId } = await fencepost.send({ signer: String(SIGNER), payload: { to: String(SIGNER), value: 1n } });
+  const fencepost = await createFencepost({ databaseUrl: String(DATABASE), chains, signers: [asHex(String(KEY))] });
+  const signer = asAddress(String(SIGNER));
+  const { txId } = await fencepost.send({ signer, payload: { to: signer, value: 1n } });
   const { state } = await fencepost.waitFor(txId);
   await fencepost.close();
   console.log(state);
 `;
-const IMPORT = 'import { createFencepost } from "fencepost";';
+const NAMES = "{ asAddress, asHex, createFencepost }";
+const IMPORT = `import ${NAMES} from "fencepost";`;
 const ASYNC = `(async () => {${SEND}})().catch((error) => { console.error(error.message); process.exit(1); });`;
 const reexports = (...paths: readonly string[]) =>
   paths.map((path) => `export * as ${path} from "fencepost/${path}";`).join("\n");
@@ -46,8 +54,11 @@ const TYPESCRIPT = { strict: true, target: "es2022", types: ["node"] };
 const FILES: Readonly<Record<string, string>> = {
   "package.json": JSON.stringify({ name: "app", private: true, jest: { testTimeout: 60_000 } }),
   "imported.mjs": IMPORT + SEND,
-  "required.cjs": `const { createFencepost } = require("fencepost"); ${ASYNC}`,
-  "app.test.js": `test("sends", async () => { const { createFencepost } = await import("fencepost"); ${SEND} });`,
+  "subpaths.cjs": `
+    const paths = ["client", "viem", "ethers", "testing", "config"];
+    console.log(paths.map((path) => Object.keys(require("fencepost/" + path)).length > 0).join());`,
+  "required.cjs": `const ${NAMES} = require("fencepost"); ${ASYNC}`,
+  "app.test.js": `test("sends", async () => { const ${NAMES} = await import("fencepost"); ${SEND} });`,
   "app.spec.mjs": `import { test } from "vitest"; ${IMPORT} test("sends", async () => {${SEND}}, 60_000);`,
   "typed/app.ts": IMPORT + ASYNC,
   "typed/subpaths.ts": reexports("testing", ...BUNDLED),
@@ -84,10 +95,10 @@ function webpack(filename: string, externals: object): Argv {
 let directory: TemporaryDirectory;
 let stack: Stack;
 
-async function node(argv: Argv) {
+async function node(argv: Argv, program = process.execPath) {
   const { address, privateKey } = stack.strangers[0] as Stack["strangers"][number];
   const variables = { DATABASE: stack.databaseUrl, RPC: stack.rpcUrl, KEY: privateKey, SIGNER: address };
-  const child = spawnScript(argv, { directory: directory.path, variables });
+  const child = spawnProgram(program, argv, { directory: directory.path, variables });
   const { code } = await child.exited;
   return { code, output: child.stdout() + child.stderr() };
 }
@@ -97,7 +108,7 @@ beforeAll(async () => {
   stack = await startFencepost({ signers: 1 });
   mkdirSync(join(directory.path, "typed"));
   for (const [name, text] of Object.entries(FILES)) writeFileSync(join(directory.path, name), text);
-  npmInstall(directory.path, [pack(directory.path), ...TOOLS]);
+  npmInstall(directory.path, [pack(directory.path), ...TOOLS, ...NODES.map(nodePackage)]);
 }, 600_000);
 afterAll(async () => {
   await stack?.stop();
@@ -122,6 +133,19 @@ describe("the packed library sends a transaction if it is loaded by", () => {
     if (build !== null) expect(await node(build)).toEqual({ code: 0, output: "" });
     const said = ["Jest", "Vitest"].includes(name) ? /CONFIRMED/ : /^CONFIRMED\n$/;
     expect(await node(run)).toEqual({ code: 0, output: expect.stringMatching(said) });
+  });
+});
+
+describe.each(NODES)("the packed library on Node %s", (version) => {
+  const program = () => join(directory.path, `node_modules/node-${version}/bin/node`);
+
+  it.each(["imported.mjs", "required.cjs"])("sends a transaction by %s", { timeout: 240_000 }, async (file) => {
+    expect(await node([file], program())).toEqual({ code: 0, output: "CONFIRMED\n" });
+  });
+
+  it("loads every subpath by require", async () => {
+    expect(await node(["--version"], program())).toEqual({ code: 0, output: `v${version}\n` });
+    expect(await node(["subpaths.cjs"], program())).toEqual({ code: 0, output: "true,true,true,true,true\n" });
   });
 });
 
@@ -155,5 +179,5 @@ describe("the packed types", () => {
       const { messages } = await publint({ pkgDir: "node_modules/fencepost" });
       console.log(messages.map(({ code }) => code).join());`;
     expect(await node(["--input-type=module", "-e", lint])).toEqual({ code: 0, output: "BIN_FILE_NOT_EXECUTABLE\n" });
-  });
+  }, 240_000);
 });
