@@ -152,7 +152,12 @@ describe("the types of the packed client", () => {
     const types = join(directory.path, `node_modules/fencepost-client/${format}/types/contract/schemas`);
     const linesOf = (file: string, name: string) => {
       const text = readFileSync(join(types, file), "utf8");
-      return text.slice(text.indexOf(`type ${name} = `)).split("\n};", 1)[0]?.split("\n") ?? [];
+      return (
+        text
+          .slice(text.indexOf(`type ${name} = `))
+          .split("\n};", 1)[0]
+          ?.split("\n") ?? []
+      );
     };
     const payload = linesOf("create.d.ts", "RawPayload");
     const members = payload.filter((line) => /^ {4}\w+\??: /.test(line));

@@ -139,11 +139,15 @@ describe("the types of the packed library", () => {
   }, 300_000);
   afterAll(() => bare?.remove());
 
-  it.each(["typescript", "typescript-5"])("are whole for %s without optional packages such as viem", async (version) => {
-    expect(readdirSync(join(bare.path, "node_modules"))).not.toContain("viem");
-    const argv = [join(directory.path, `node_modules/${version}/bin/tsc`), "-p", join(bare.path, "tsconfig.json")];
-    expect(await node(argv)).toEqual({ code: 0, output: "" });
-  }, 120_000);
+  it.each(["typescript", "typescript-5"])(
+    "are whole for %s without optional packages such as viem",
+    async (version) => {
+      expect(readdirSync(join(bare.path, "node_modules"))).not.toContain("viem");
+      const argv = [join(directory.path, `node_modules/${version}/bin/tsc`), "-p", join(bare.path, "tsconfig.json")];
+      expect(await node(argv)).toEqual({ code: 0, output: "" });
+    },
+    120_000,
+  );
 });
 
 describe("the packed library inside a bundle", () => {

@@ -96,7 +96,9 @@ describe("a post to a hook", () => {
     "is not sent if the URL's host is %s, which resolves to a private address",
     async (host) => {
       const { port, asked } = await serve((_, response) => response.end("{}"));
-      await expect(post(`http://${host}:${port}/`, guardedFetch([], "fencepost/0.0.0"))).rejects.toThrow("private address");
+      await expect(post(`http://${host}:${port}/`, guardedFetch([], "fencepost/0.0.0"))).rejects.toThrow(
+        "private address",
+      );
       expect(asked()).toBe(0);
     },
   );
