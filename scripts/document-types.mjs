@@ -6,17 +6,23 @@ import { pathToFileURL } from "node:url";
 
 /** Documents dist/contract and the settings in dist/main/config. */
 export async function documentTypes(root) {
-  const folders = ["schemas", "calls"].map((folder) => join(root, "dist/contract", folder));
-  const files = folders.flatMap((folder) => readdirSync(folder).map((file) => join(folder, file)));
-  const modules = await Promise.all(
-    files.filter((file) => file.endsWith(".js")).map((file) => import(pathToFileURL(file).href)),
-  );
-  const schemas = schemasByName(modules);
-  for (const file of files.filter((each) => each.endsWith(".d.ts"))) {
+  const schemas = await contractSchemas(root);
+  for (const file of contractFiles(root).filter((each) => each.endsWith(".d.ts"))) {
     rewrite(file, (name) => schemas.get(name) ?? null);
   }
   const settings = settingsIn(readFileSync(join(root, "src/main/config/schema.ts"), "utf8"));
   rewrite(join(root, "dist/main/config/schema.d.ts"), (name) => (/^[A-Z_]*SETTINGS$/.test(name) ? settings : null));
+}
+
+function contractFiles(root) {
+  const folders = ["schemas", "calls"].map((folder) => join(root, "dist/contract", folder));
+  return folders.flatMap((folder) => readdirSync(folder).map((file) => join(folder, file)));
+}
+
+/** Schemas of the compiled contract, by name. */
+export async function contractSchemas(root) {
+  const files = contractFiles(root).filter((file) => file.endsWith(".js"));
+  return schemasByName(await Promise.all(files.map((file) => import(pathToFileURL(file).href))));
 }
 
 /** Schemas by the names of their constants: exported ones, and others by their title, which is the same. */
@@ -51,14 +57,22 @@ function settingsIn(source) {
   return { properties: Object.fromEntries(properties) };
 }
 
-/** Inserts a comment above each member of a constant's type that its schema describes. Members are found by indentation. */
 function rewrite(file, schemaOf) {
+  writeFileSync(file, documented(readFileSync(file, "utf8"), schemaOf));
+}
+
+/**
+ * Inserts a comment above each member that the schema of the constant or of the type describes. Members are found by
+ * indentation.
+ */
+export function documented(text, schemaOf) {
   let open = [];
-  const lines = readFileSync(file, "utf8")
+  return text
     .split("\n")
     .flatMap((line) => {
-      const [, constant] = /^(?:export )?declare const (\w+): /.exec(line) ?? [];
-      if (constant !== undefined) open = [{ indent: 0, schemas: objectsOf(schemaOf(constant) ?? {}) }];
+      const [, declaredName] = /^(?:export )?(?:declare )?(?:const|type) (\w+)\b/.exec(line) ?? [];
+      if (declaredName !== undefined) open = [{ indent: 0, schemas: objectsOf(schemaOf(declaredName) ?? {}) }];
+      else if (/^(?:export|declare|interface|class|function)\b/.test(line)) open = [];
       const [, spaces, name] = /^( +)(?:readonly )?"?(\w+)"?\??: /.exec(line) ?? [];
       if (name === undefined) return [line];
       while ((open.at(-1)?.indent ?? -1) >= spaces.length) open.pop();
@@ -66,6 +80,6 @@ function rewrite(file, schemaOf) {
       open.push({ indent: spaces.length, schemas: members.flatMap(objectsOf) });
       const { description } = members.find((each) => each.description) ?? {};
       return description === undefined ? [line] : [`${spaces}/** ${description.replaceAll("*/", "*\\/")} */`, line];
-    });
-  writeFileSync(file, lines.join("\n"));
+    })
+    .join("\n");
 }

@@ -4,6 +4,7 @@ import { mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { rolldown } from "rolldown";
+import { contractSchemas, documented } from "../document-types.mjs";
 import { thirdPartyLicences } from "../third-party.mjs";
 import { clientTypes, copiedPackage } from "./types.mjs";
 
@@ -55,6 +56,8 @@ for (const format of ["esm", "cjs"]) {
 }
 await bundle.close();
 write("cjs/package.json", `${JSON.stringify({ type: "commonjs" })}\n`);
+const schemas = await contractSchemas(root);
 for (const [path, text] of clientTypes(join(root, "dist"))) {
-  for (const format of ["esm", "cjs"]) write(join(format, "types", path), text);
+  const shown = documented(text, (name) => schemas.get(name) ?? null);
+  for (const format of ["esm", "cjs"]) write(join(format, "types", path), shown);
 }

@@ -57,8 +57,7 @@ export class FencepostSigner extends AbstractSigner {
   override async sendTransaction(request: TransactionRequest): Promise<TransactionResponse> {
     const { client, timeoutMs = DEFAULT_TIMEOUT_MS, allowNoCode } = this.#options;
     const { provider } = this;
-    if (provider === null)
-      throw makeError("missing provider", "UNSUPPORTED_OPERATION", { operation: "sendTransaction" });
+    if (provider === null) throw missingProvider();
     const requestId = requestIdOf(request.customData) ?? requestIdHere();
     const populated = { ...(await this.populateCall(request)), customData: undefined };
     const [{ chainId }, head] = await Promise.all([provider.getNetwork(), provider.getBlockNumber()]);
@@ -82,6 +81,11 @@ export class FencepostSigner extends AbstractSigner {
   override async signTypedData(): Promise<string> {
     throw unsupported(`Fencepost signs no typed data: ${INSTEAD}`);
   }
+}
+
+function missingProvider() {
+  const error = makeError("missing provider", "UNSUPPORTED_OPERATION", { operation: "sendTransaction" });
+  return Object.assign(error, { cause: unsupported("the signer has no provider: connect(provider) first") });
 }
 
 const INSTEAD = "use a Wallet with a key of its own";

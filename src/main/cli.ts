@@ -16,7 +16,7 @@ import { type Environment, readEnvironment } from "../adapters/system/environmen
 import { createMask } from "../domain/text/mask.ts";
 import type { Failpoints } from "../ports/failpoints.ts";
 import { type Command, type Config, type ConfigFor, ConfigurationError } from "./config/config.ts";
-import { loadConfig } from "./config/load.ts";
+import { loadConfig, loadReach } from "./config/load.ts";
 import { secretsOfVariables } from "./config/secrets.ts";
 import { confirmRetention } from "./confirm-retention.ts";
 import { createOutput, type ProcessOutput, screenOf } from "./process-output.ts";
@@ -52,7 +52,8 @@ function createActions(environment: Environment, output: ProcessOutput, failpoin
     return { config, logger };
   };
   const profiles = profilesIn(profileFileOf(environment));
-  const remote = remoteActions({ load: (options) => load("config", options), ...profiles }, output.hide);
+  const reach = ({ config: configPath }: CommandOptions) => loadReach({ variables, workingDirectory, configPath });
+  const remote = remoteActions({ load: reach, ...profiles }, output.hide);
   return {
     async dev(options, ready) {
       const { config, logger } = await loadWithLogger("dev", options);

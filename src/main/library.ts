@@ -95,7 +95,7 @@ export async function createFencepost(options: FencepostOptions): Promise<Fencep
     const config = await configOf(options);
     mask = createMask(config.secrets);
     const { onEvent, repricing, stuckHook } = options;
-    const extensions = { ...(await openExtensions({ config })), ...defined({ repricing }) };
+    const extensions = { ...(await openExtensions({ config, checksum })), ...defined({ repricing }) };
     const composed = await composeNode({
       config,
       url: "",

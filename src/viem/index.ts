@@ -1,4 +1,5 @@
 /** `fencepost/viem`: viem wallet clients whose transactions Fencepost sends. It imports only types of viem. */
+export { FencepostError, type Retry } from "../client/error-classes.ts";
 export { type TransactionName, waitForFinal } from "../wallets/attempt-hashes.ts";
 export { withRequestId } from "../wallets/request-scope.ts";
 export { FencepostSendError } from "../wallets/send-error.ts";

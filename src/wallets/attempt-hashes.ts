@@ -1,3 +1,4 @@
+import { failureOf, invalidArgument } from "../client/error-classes.ts";
 import type { Transaction } from "../contract/schemas/transaction-schema.ts";
 import type { FencepostSource, Hex, WaitOptions } from "./source.ts";
 
@@ -100,9 +101,11 @@ export async function waitForFinal(
   { txId, hash }: TransactionName,
   options: WaitOptions = {},
 ): Promise<Transaction> {
-  const found = txId ?? (hash === undefined ? undefined : (await findByHash(source, hash))?.txId);
-  if (found === undefined) throw new Error(`Fencepost knows no transaction with the hash ${hash}`);
-  return source.waitFor(found, options);
+  if (txId !== undefined) return source.waitFor(txId, options);
+  if (hash === undefined) throw invalidArgument("hash", "name the transaction by its hash or by txId");
+  const found = await findByHash(source, hash);
+  if (found !== null) return source.waitFor(found.txId, options);
+  throw failureOf({ code: "NOT_FOUND", status: 404, detail: `Fencepost knows no transaction with the hash ${hash}` });
 }
 
 /** Identifies a transaction: give either `txId` or a hash. */

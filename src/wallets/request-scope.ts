@@ -1,3 +1,5 @@
+import { FencepostError } from "../client/error-classes.ts";
+
 interface Storage {
   run<T>(value: string, work: () => T): T;
   getStore(): string | undefined;
@@ -19,9 +21,11 @@ const scope = AsyncLocalStorage === undefined ? null : new AsyncLocalStorage();
  * const hash = await withRequestId("order-42", () => wallet.sendTransaction({ to, value: 1n }));
  */
 export function withRequestId<T>(requestId: string, work: () => T): T {
-  if (scope === null) throw new Error("withRequestId needs AsyncLocalStorage: Node, Deno, Bun or a worker that has it");
+  if (scope === null) throw new FencepostError({ code: "CONFIGURATION", status: 0, detail: NO_SCOPE });
   return scope.run(requestId, work);
 }
+
+const NO_SCOPE = "withRequestId needs AsyncLocalStorage: Node, Deno, Bun or a worker that has it";
 
 /** The current request id: the caller's, or a new one. */
 export function requestIdHere(): string {

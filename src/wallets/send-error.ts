@@ -1,3 +1,4 @@
+import { type ClientErrorCode, FencepostError } from "../client/error-classes.ts";
 import type { Problem } from "../contract/schemas/problem.ts";
 
 /**
@@ -8,6 +9,8 @@ const CODES = { reverted: 3, unauthorized: 4100, unsupported: 4200, otherChain: 
 
 interface SendErrorOptions extends ErrorOptions {
   readonly code?: number;
+  /** What failed, if the cause does not say it. */
+  readonly failure?: ClientErrorCode;
   /** Revert data of the contract. */
   readonly data?: string;
   /** Usual error text of a node, by which viem and ethers recognise the reason. */
@@ -16,10 +19,19 @@ interface SendErrorOptions extends ErrorOptions {
   readonly txId?: string;
 }
 
-/** Error of a send: nothing was sent, or there is no hash yet. `txId` is set if the transaction was accepted. */
-export class FencepostSendError extends Error {
+type Base = new (
+  ...failure: ConstructorParameters<typeof FencepostError>
+) => Omit<FencepostError, "code" | "requestId" | "txId">;
+
+/**
+ * Error of a send: nothing was sent, or there is no hash yet. `txId` is set if the transaction was accepted. It is a
+ * FencepostError with one exception: `code` is a number, because viem and ethers decide by it whether to send again.
+ */
+export class FencepostSendError extends (FencepostError as unknown as Base) {
   /** JSON-RPC error code. */
-  readonly code: number;
+  declare readonly code: number;
+  /** What failed, from the closed list of FencepostError's `code`. */
+  readonly failure: ClientErrorCode;
   readonly shortMessage: string;
   readonly details: string;
   /** Request id of the failed send. A repeat with this id takes effect only once. */
@@ -28,10 +40,14 @@ export class FencepostSendError extends Error {
   declare readonly data?: string;
 
   constructor(message: string, options: SendErrorOptions = {}) {
-    super(message, options.cause === undefined ? {} : { cause: options.cause });
-    this.name = "FencepostSendError";
+    // Not by `instanceof`: the error may come from another copy of the SDK, such as fencepost-client.
+    const known = codeOf(options.cause) === null ? null : (options.cause as FencepostError);
+    const failure = known?.code ?? options.failure ?? "INVALID_REQUEST";
+    super({ code: failure, status: known?.status ?? 0, detail: message }, { cause: options.cause });
+    const { problem = null, docs = DOCS } = known ?? {};
+    Object.assign(this, { name: "FencepostSendError", message, code: options.code ?? CODES.rejected, problem, docs });
+    this.failure = failure;
     this.shortMessage = message;
-    this.code = options.code ?? CODES.rejected;
     this.details = options.details ?? message;
     this.requestId = options.requestId ?? null;
     this.txId = options.txId ?? null;
@@ -39,6 +55,9 @@ export class FencepostSendError extends Error {
     if (options.data !== undefined) this.data = options.data;
   }
 }
+
+/** Page about the errors of wallet libraries. */
+const DOCS = "fencepost/docs/viem.md#errors";
 
 export function unsupported(what: string): FencepostSendError {
   return new FencepostSendError(what, { code: CODES.unsupported });

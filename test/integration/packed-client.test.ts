@@ -148,6 +148,25 @@ describe("the packed client", () => {
 });
 
 describe("the types of the packed client", () => {
+  it.each(["esm", "cjs"])("keep the sentences about fields that an editor shows on hover, as %s", (format) => {
+    const types = join(directory.path, `node_modules/fencepost-client/${format}/types/contract/schemas`);
+    const linesOf = (file: string, name: string) => {
+      const text = readFileSync(join(types, file), "utf8");
+      return (
+        text
+          .slice(text.indexOf(`type ${name} = `))
+          .split("\n};", 1)[0]
+          ?.split("\n") ?? []
+      );
+    };
+    const payload = linesOf("create.d.ts", "RawPayload");
+    const members = payload.filter((line) => /^ {4}\w+\??: /.test(line));
+    expect(members.length).toBeGreaterThan(5);
+    for (const line of members) expect(payload[payload.indexOf(line) - 1], line).toMatch(/^ {4}\/\*\* .+ \*\/$/);
+    const nested = linesOf("transaction-schema.d.ts", "Transaction").join("\n");
+    expect(nested, "fields of fields").toMatch(/^ {8,}\/\*\* True once the transaction is final/m);
+  });
+
   let tools: TemporaryDirectory;
   beforeAll(async () => {
     tools = await makeTemporaryDirectory();

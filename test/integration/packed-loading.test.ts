@@ -149,6 +149,31 @@ describe.each(NODES)("the packed library on Node %s", (version) => {
   });
 });
 
+describe("the types of the packed library", () => {
+  let bare: TemporaryDirectory;
+  beforeAll(async () => {
+    bare = await makeTemporaryDirectory();
+    const compilerOptions = { strict: true, module: "nodenext", noEmit: true, skipLibCheck: false, types: [] };
+    const app = `import { createFencepost, type FencepostOptions } from "fencepost";
+      export const open = (options: FencepostOptions) => createFencepost(options);
+      ${reexports("client", "config")}`;
+    const files = { "package.json": "{}", "app.ts": app, "tsconfig.json": JSON.stringify({ compilerOptions }) };
+    for (const [name, text] of Object.entries(files)) writeFileSync(join(bare.path, name), text);
+    npmInstall(bare.path, [pack(bare.path)]);
+  }, 300_000);
+  afterAll(() => bare?.remove());
+
+  it.each(["typescript", "typescript-5"])(
+    "are whole for %s without optional packages such as viem",
+    async (version) => {
+      expect(readdirSync(join(bare.path, "node_modules"))).not.toContain("viem");
+      const argv = [join(directory.path, `node_modules/${version}/bin/tsc`), "-p", join(bare.path, "tsconfig.json")];
+      expect(await node(argv)).toEqual({ code: 0, output: "" });
+    },
+    120_000,
+  );
+});
+
 describe("the packed library inside a bundle", () => {
   it.each<readonly [name: string, build: Argv, run: Argv]>([
     ["esbuild in ESM", esbuild("inside.mjs", []), ["dist/inside.mjs"]],

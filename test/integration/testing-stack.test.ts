@@ -1,7 +1,7 @@
 /** Tests `fencepost/testing`, used as in the test suites of its users. */
 import { readdirSync } from "node:fs";
 import { tmpdir } from "node:os";
-import { type Stack, type StackOptions, startFencepost } from "fencepost/testing";
+import { FencepostError, type Stack, type StackOptions, startFencepost } from "fencepost/testing";
 import { Client } from "pg";
 import { afterAll, beforeAll, describe, expect, inject, it } from "vitest";
 import { findProcess } from "../../src/main/dev/embedded/processes.ts";
@@ -125,15 +125,18 @@ describe("a test stack on the user's own PostgreSQL server", () => {
 
 describe("startFencepost", () => {
   it.each<[StackOptions, RegExp]>([
-    [{ signers: 0 }, /signers must be a whole number from 1 to 500, not 0/],
-    [{ signers: 2, pools: { payouts: [0, 2] } }, /pool payouts: there are signers 0 to 1, and no 2$/],
-    [{ blockTimeMs: 0 }, /blockTimeMs must be at least 1, or null/],
+    [{ signers: 0 }, /signers: must be a whole number from 1 to 500, not 0/],
+    [{ signers: 2, pools: { payouts: [0, 2] } }, /pools.payouts: there are signers 0 to 1, and no 2$/],
+    [{ blockTimeMs: 0 }, /blockTimeMs: must be at least 1, or null/],
     [
       { settings: { FENCEPOST_CONFIRMATIONS: "many" } },
       /the node of the test did not start: .*FENCEPOST_CONFIRMATIONS/,
     ],
   ])("reports what is wrong with the options %j, and leaves nothing behind", async (options, message) => {
-    await expect(startFencepost(options)).rejects.toThrow(message);
+    const starting = startFencepost(options);
+    await expect(starting).rejects.toThrow(message);
+    await expect(starting).rejects.toBeInstanceOf(FencepostError);
+    await expect(starting).rejects.toMatchObject({ code: "CONFIGURATION", retry: "never", docs: expect.any(String) });
   });
 });
 

@@ -1,4 +1,6 @@
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
@@ -126,6 +128,14 @@ describe("the command line", () => {
     expect([code, stdout.includes(PASSWORD), stderr.split("\n").length]).toEqual([1, false, 2]);
   });
 
+  it("prints addresses with `doctor` as wallets show them", async () => {
+    const key = "0xac0974bec39a17e36ba4a6b4d238ff944bacb478cbed5efcae784d7bf4f2ff80";
+    const file = join(directory, "key.hex");
+    writeFileSync(file, key, { mode: 0o600 });
+    const { stdout } = await run(["doctor"], { FENCEPOST_PRIVATE_KEYS: key, FENCEPOST_PRIVATE_KEY_FILES: file });
+    expect(stdout).toContain("0xf39Fd6e51aad88F6F4ce6aB8827279cffFb92266 is given by privateKeys and privateKeyFiles");
+  });
+
   it("writes with `init` a configuration that `config` reads", async () => {
     expect(await run(["init"])).toMatchObject({ code: 0, stdout: expect.stringContaining("fencepost.config.ts") });
     expect(await run(["config"])).toMatchObject({ code: 0, stdout: expect.stringMatching(/^port +3000 +file$/m) });
@@ -139,6 +149,41 @@ describe("the command line", () => {
       stdout: "",
       stderr: "fencepost: other.json: prot: is not a setting (did you mean port?)\n",
     });
+  });
+});
+
+describe("a command that calls a node by its URL", () => {
+  /** Runs `kill` at a server that answers with this status and body; resolves with the keys that it was sent too. */
+  async function killAt(status: number, body: object, variables: Record<string, string>) {
+    const keys: (string | undefined)[] = [];
+    const server = createServer(({ headers }, response) => {
+      keys.push(headers.authorization);
+      const type = status === 200 ? "application/json" : "application/problem+json";
+      response.writeHead(status, { "content-type": type, connection: "close" }).end(JSON.stringify(body));
+    });
+    await new Promise<void>((listening) => server.listen(0, "127.0.0.1", listening));
+    const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+    const ended = await run(["kill", "--yes", "--reason", "theft", "--url", url], variables);
+    await new Promise((closed) => server.close(closed));
+    return { ...ended, keys };
+  }
+
+  // protects [The command line] src/main/config/load.ts
+  it.each([
+    ["fencepost.config.json", '{ "port": 30'],
+    ["fencepost.config.ts", 'throw new Error("DATABASE_URL is missing")'],
+  ])("kills although %s is broken, with the key of the environment", async (name, text) => {
+    const secret = "k".repeat(22);
+    const variables = { FENCEPOST_API_KEYS: `ops:${secret}`, FENCEPOST_RPC_URL: "nonsense", FENCEPOST_NONSENSE: "1" };
+    writeFileSync(join(directory, name), text);
+    const killed = { durable: true, kills: [{ signer: null, actor: "ops", reason: "theft" }], nodes: [] };
+    expect(await killAt(200, killed, variables)).toMatchObject({ code: 0, stderr: "", keys: [`Bearer ${secret}`] });
+  });
+
+  it("says which mistakes it ignored if the node asks for a key", async () => {
+    const problem = { type: "about:blank", title: "t", status: 401, code: "UNAUTHENTICATED", detail: "no valid key" };
+    const { stderr } = await killAt(401, problem, { FENCEPOST_API_KEY: `ops:${"k".repeat(22)}` });
+    expect(stderr).toMatch(/none was sent.*\nfencepost: FENCEPOST_API_KEY: .*did you mean FENCEPOST_API_KEYS/);
   });
 });
 

@@ -55,7 +55,6 @@ const GIVEN: Readonly<Record<string, string>> = {
   buyer: "import('viem').Address",
   to: "import('viem').Address",
   recipient: "import('viem').Address",
-  signerKey: "import('viem').Hex",
   apiKey: "string",
   secret: "string",
   txId: "string",

@@ -1,4 +1,5 @@
 import { describe, expect, it } from "vitest";
+import { NotFoundError } from "../../src/client/error-classes.ts";
 import { firstAttempt, minedInstead, pendingView, waitForFinal } from "../../src/wallets/attempt-hashes.ts";
 import type { FencepostSource } from "../../src/wallets/source.ts";
 import { attempt, hashOf, RECIPIENT, SIGNER, sampleTransaction } from "./sample-transaction.ts";
@@ -70,8 +71,9 @@ describe("waitForFinal", () => {
   });
 
   it("fails if no transaction has the hash", async () => {
-    await expect(waitForFinal(source(false), { hash: hashOf(1) })).rejects.toThrow(
-      /knows no transaction with the hash/,
-    );
+    const failed = waitForFinal(source(false), { hash: hashOf(1) });
+    await expect(failed).rejects.toThrow(/knows no transaction with the hash/);
+    await expect(failed).rejects.toBeInstanceOf(NotFoundError);
+    await expect(waitForFinal(source(true), {})).rejects.toMatchObject({ code: "INVALID_REQUEST", path: "hash" });
   });
 });

@@ -1,4 +1,5 @@
 import { describe, expect, it } from "vitest";
+import { FencepostError, failureOf } from "../../src/client/error-classes.ts";
 import type { Problem } from "../../src/contract/schemas/problem.ts";
 import type { Transaction } from "../../src/contract/schemas/transaction-schema.ts";
 import { requestIdHere, withRequestId } from "../../src/wallets/request-scope.ts";
@@ -8,22 +9,9 @@ import { hashOf, RECIPIENT, SIGNER, sampleTransaction } from "./sample-transacti
 
 const INTENT: Intent = { signer: SIGNER, requestId: "order-1", payload: { to: RECIPIENT } };
 
-/** An error like those that the SDK and the library throw. */
-class Failure extends Error {
-  readonly code: string;
-  readonly status: number;
-  readonly detail = "for a reason";
-  readonly problem: Partial<Problem>;
-
-  constructor(code: string, status: number, problem: Partial<Problem>) {
-    super(`${code}: for a reason`);
-    this.code = code;
-    this.status = status;
-    this.problem = problem;
-  }
-}
-
-const failure = (code: string, status: number, problem: Partial<Problem> = {}) => new Failure(code, status, problem);
+/** An error as the SDK and the library throw it. */
+const failure = (code: Problem["code"] | "UNREACHABLE" | "UNEXPECTED_ANSWER", status: number, problem: object = {}) =>
+  failureOf({ code, status, detail: "for a reason" }, { problem: problem as Problem });
 
 /** Answers sends and reads with these results, one after the other; the last one repeats. */
 function scripted(sends: readonly (Error | string)[], looks: readonly (Error | Transaction)[] = [sampleTransaction()]) {
@@ -75,6 +63,8 @@ describe("a send through a wallet library", () => {
     const waiting = sampleTransaction({ state: "CREATED", subState: "AWAITING_APPROVAL", attempts: [] });
     const error = await sendThrough(scripted(["tx-1"], [waiting]).source, INTENT, 1).catch((thrown: unknown) => thrown);
     expect(error).toMatchObject({ txId: "tx-1", requestId: "order-1", code: -32003 });
+    expect(error).toBeInstanceOf(FencepostError);
+    expect(error).toMatchObject({ failure: "TIMEOUT", retry: "later", docs: "fencepost/docs/viem.md#errors" });
     expect(error).toHaveProperty("message", expect.stringContaining("not signed yet: it is CREATED/AWAITING_APPROVAL"));
   });
 
@@ -108,6 +98,11 @@ describe("a send through a wallet library", () => {
     const { source, asked } = scripted([refusal, "tx-1"]);
     const error = await sendThrough(source, INTENT, 30_000).catch((thrown: unknown) => thrown);
     expect(error).toMatchObject({ ...expected, cause: refusal, requestId: "order-1" });
+    expect(error).toBeInstanceOf(FencepostError);
+    const { retry, docs, problem } = refusal;
+    expect(error).toMatchObject({ failure: refusal.code, retry, docs, problem });
+    // viem takes every error with this member for a revert.
+    expect("data" in (error as object)).toBe("data" in expected);
     expect("data" in (error as object)).toBe("data" in expected);
     expect(asked).toHaveLength(1);
   });

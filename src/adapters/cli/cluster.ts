@@ -10,6 +10,7 @@ import type {
 } from "../../client/index.ts";
 import { given } from "./answer.ts";
 import { askNode, type RemotePorts } from "./remote.ts";
+import { indented } from "./show-transaction.ts";
 import { id, listing, prose, spare, tableOf, time } from "./table.ts";
 import type { View } from "./terminal.ts";
 
@@ -27,7 +28,7 @@ export function addKillSwitch(program: Command, ports: RemotePorts): void {
   const add = (command: Command, name: "kill" | "endKill") =>
     askNode(command, ports, {
       ask: (client, options: KillWish, signer?: Address) => client[name]({ ...given({ signer }), ...options }),
-      show: killReport,
+      show: name === "kill" ? killReport : endReport,
       ...(name === "kill" && { question: killQuestion }),
     })
       .argument("[signer]", "its address; without one, everything")
@@ -55,6 +56,14 @@ function killReport({ durable, kills, nodes }: KillSwitchState, view: View) {
     stopped: ({ told }) => (told ? "yes" : "not yet"),
   });
   return `${killsTable({ items: kills }, view)}${written}${nodes.length === 0 ? "" : others}`;
+}
+
+const ENDED =
+  "nothing is stopped, and the alert KILLED is resolved: each node sends what waits, in nonce order, when it reads this at its next heartbeat";
+
+function endReport({ kills }: KillSwitchState, view: View) {
+  if (kills.length === 0) return `${indented("", ENDED, view)}\n`;
+  return `this kill has ended, but others are in force; the alert KILLED stays:\n${killsTable({ items: kills }, view)}`;
 }
 
 const nodesTable = tableOf<ClusterNode>("no node is alive", {

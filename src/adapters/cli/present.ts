@@ -14,6 +14,8 @@ export interface ReadyDevNode extends ReadyNode {
   /** Addresses of the signers, with checksum (EIP-55). */
   readonly signers: readonly string[];
   readonly needsKey: boolean;
+  /** URL of the embedded database, with its password; null if the database is the user's own. */
+  readonly databaseUrl: string | null;
 }
 
 export interface ConfigRow {
@@ -31,10 +33,11 @@ export function readyLine({ url, adminUrl = null, nodeId }: ReadyNode): string {
 }
 
 /** Welcome text of `dev` (`fencepost dev`), with a command to paste. */
-export function devWelcome({ url, adminUrl, chainId, signers, needsKey }: ReadyDevNode): string {
+export function devWelcome({ url, adminUrl, chainId, signers, needsKey, databaseUrl }: ReadyDevNode): string {
   const [from = "", to = from] = signers;
   const body = JSON.stringify({ signer: from, requestId: "hello-1", payload: { to, value: "1" } });
   const key = needsKey ? " -H 'authorization: Bearer YOUR_API_KEY'" : "";
+  const database = databaseUrl === null ? "" : `  Look into its database:\n\n    psql ${databaseUrl}\n\n`;
   return `
   Fencepost is ready: ${url} (chain ${chainId}, ${signers.length} test accounts)
 
@@ -42,7 +45,7 @@ export function devWelcome({ url, adminUrl, chainId, signers, needsKey }: ReadyD
 
     curl -s ${url}/api/v1/tx -H 'content-type: application/json'${key} -d '${body}'
 
-  Watch it become final: ${adminUrl ?? url}/
+${database}  Watch it become final: ${adminUrl ?? url}/
   API reference:         ${url}/docs
   Stop:                  Ctrl-C
 

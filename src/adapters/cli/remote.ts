@@ -15,13 +15,21 @@ export interface RemoteOptions extends CommandOptions {
   readonly profile?: string;
 }
 
+export interface Chosen {
+  readonly url: string;
+  /** Source of the key that was sent; null: none was sent. */
+  readonly keyFrom: string | null;
+  /** Mistakes in the configuration that were ignored, and that may be the reason why no key was sent. */
+  readonly ignored: readonly string[];
+}
+
 export interface RemoteActions {
   /** Creates a client of the chosen node. */
   connect(options: RemoteOptions): Promise<FencepostClient>;
   /** Sends a GET to a path of the chosen node outside the API, such as `/readyz`. */
   look(options: RemoteOptions, path: string): Promise<{ readonly status: number; readonly text: string }>;
-  /** URL of the chosen node, and the source of the key that was sent; null: none was sent. */
-  chosen(options: RemoteOptions): Promise<{ readonly url: string; readonly keyFrom: string | null }>;
+  /** The chosen node, and the key that was sent to it. */
+  chosen(options: RemoteOptions): Promise<Chosen>;
   /** True if an HTTP server answers at this URL, with any status and any certificate. */
   answers(url: string): Promise<boolean>;
 }
@@ -88,7 +96,7 @@ export function askNode<O extends object, T>(
  */
 export async function explainRefusal(error: unknown, actions: RemoteActions, options: RemoteOptions): Promise<never> {
   if (!(error instanceof FencepostApiError)) throw error;
-  throw new CommandFailed([await lineOf(error, actions, options)], exitCodeOf(error), { cause: error });
+  throw new CommandFailed(await linesOf(error, actions, options), exitCodeOf(error), { cause: error });
 }
 
 /** Error codes of the client that mean that no node answered. */
@@ -109,11 +117,14 @@ const ADVICE: Readonly<Partial<Record<FencepostApiError["code"], string>>> = {
   EPOCH_CHANGED: "the database's history changed; continue with --after resumeAfter and --epoch of the answer",
 };
 
-async function lineOf(error: FencepostApiError, actions: RemoteActions, options: RemoteOptions) {
-  const { url, keyFrom } = await actions.chosen(options);
-  if (error.code === "UNAUTHENTICATED") return unauthenticatedLine(url, keyFrom);
-  const why = await whyUnreachable(error, url, actions.answers);
-  if (why !== null) return unreachableLine(why, url, causeCode(error));
+async function linesOf(error: FencepostApiError, actions: RemoteActions, options: RemoteOptions) {
+  const chosen = await actions.chosen(options);
+  if (error.code === "UNAUTHENTICATED") return [unauthenticatedLine(chosen), ...chosen.ignored];
+  const why = await whyUnreachable(error, chosen.url, actions.answers);
+  return [why === null ? refusalLine(error) : unreachableLine(why, chosen.url, causeCode(error))];
+}
+
+function refusalLine(error: FencepostApiError) {
   const { path, resumeAfter, epoch } = error.problem ?? {};
   const place = path === undefined || error.detail.includes(path) ? "" : ` (${path})`;
   const position = resumeAfter === undefined ? "" : ` (resumeAfter ${resumeAfter}, epoch ${epoch ?? "as before"})`;
@@ -122,7 +133,7 @@ async function lineOf(error: FencepostApiError, actions: RemoteActions, options:
 }
 
 /** A node answers 401 both to a missing and to a wrong key: only the sender knows which it was. */
-function unauthenticatedLine(url: string, keyFrom: string | null) {
+function unauthenticatedLine({ url, keyFrom }: Chosen) {
   return keyFrom === null
     ? `${url} requires a key, and none was sent: give --api-key or --profile, or run this where FENCEPOST_API_KEYS is set as it is for the node`
     : `${url} does not accept the key of ${keyFrom}: it was mistyped or revoked, or belongs to another node`;

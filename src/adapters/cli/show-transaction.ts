@@ -114,6 +114,31 @@ function minedIn(receipt: Transaction["receipt"]) {
   return `block ${blockNumber}, ${status}, ${gasUsed} gas${verified === false ? " (reported by one endpoint until it is final)" : ""}`;
 }
 
+/** The attempt that was mined; undefined: none was, or another program's transaction used the nonce. */
+function minedAttempt({ receipt, attempts, subState }: Transaction) {
+  if (receipt === null || subState === "NONCE_CONSUMED_EXTERNALLY") return undefined;
+  return attempts.find(({ txHash, kind }) => txHash === receipt.txHash && kind !== "external");
+}
+
+/** Exact fee of the mined attempt. A rollup's data and blobs are paid beside gas. */
+function feePaid(transaction: Transaction) {
+  const { receipt } = transaction;
+  if (receipt === null || minedAttempt(transaction) === undefined) return null;
+  const { gasUsed, effectiveGasPrice: price, besideGas = "0", besideGasUnsure } = receipt;
+  if (price === null) return "not known: the endpoints do not agree on the price";
+  const fee = inEther(BigInt(gasUsed) * BigInt(price) + BigInt(besideGas));
+  return besideGasUnsure === true ? `at least ${fee}: the part beside gas is not known` : fee;
+}
+
+/** Exact value that the mined attempt moved. The value of an operator's replacement is not in the response. */
+function valueMoved(transaction: Transaction) {
+  const { receipt, payload } = transaction;
+  const mined = minedAttempt(transaction);
+  if (receipt === null || mined === undefined || mined.kind === "replace") return null;
+  const isPayload = receipt.status === "success" && (mined.kind === "initial" || mined.kind === "reprice");
+  return inEther(isPayload ? payload.value : "0");
+}
+
 function factsOf(transaction: Transaction, view: View) {
   const at = (moment: string | null) => moment && dated(moment, view);
   const { nonce, payload, receipt, submitAttempts, lastSubmittedAt, decoded } = transaction;
@@ -132,6 +157,8 @@ function factsOf(transaction: Transaction, view: View) {
     data: payload.data === "0x" ? null : `${payload.data.slice(0, 10)}, ${payload.data.length / 2 - 1} bytes`,
     hash: transaction.txHash,
     mined: minedIn(receipt),
+    "fee paid": feePaid(transaction),
+    "value moved": valueMoved(transaction),
     "new contract": receipt?.contractAddress,
     "last error": transaction.lastError,
     sent: submitAttempts === 0 || lastSubmittedAt === null ? null : `${times}, last ${at(lastSubmittedAt)}`,
@@ -165,10 +192,11 @@ type HistoryEntry = NonNullable<Transaction["history"]>[number];
 
 /**
  * Formats the response of `explain` as prose: the state, its causes, and what would help. Causes that the summary
- * mentions are not repeated.
+ * mentions are not repeated, nor is its advice.
  */
 export function explanationInWords(explanation: Explanation, view: View): string {
-  const { summary, causes, blockedBy, help, actions } = explanation;
+  const { causes, blockedBy, help, actions } = explanation;
+  const summary = withoutAdvice(explanation);
   const mentioned = causes.filter(({ text }) => summary.includes(text)).map(({ code }) => code);
   const others = causes.filter(({ text }) => !summary.includes(text));
   const why = others.map(({ code, text, since }) => {
@@ -186,6 +214,13 @@ export function explanationInWords(explanation: Explanation, view: View): string
     before,
     advice.length === 0 ? "" : `\nWhat helps:\n${advice.join("")}`,
   ].join("");
+}
+
+/** The summary without its advice, which is the first line of the list below it. */
+function withoutAdvice({ summary, help: [best] }: Explanation) {
+  if (best === undefined) return summary;
+  const sentence = `${best.text.charAt(0).toUpperCase()}${best.text.slice(1)}.`;
+  return summary.replace(` What helps: ${best.text}.`, "").replace(` ${sentence}`, "");
 }
 
 /** Prose behind a mark, with the codes of its causes after it in grey. */

@@ -15,11 +15,12 @@ class AddressRefused extends Error {
 const CONNECT_TIMEOUT_MS = 4_000;
 
 /**
- * Makes a fetch that connects only to public addresses, and to those of the given networks. `lookup` is replaced in
- * tests.
+ * Makes a fetch that connects only to public addresses, and to those of the given networks. `userAgent` names the
+ * sender to receivers and their firewalls. `lookup` is replaced in tests.
  */
 export function guardedFetch(
   networks: readonly string[],
+  userAgent: string,
   lookup: LookupFunction = systemLookup,
 ): typeof globalThis.fetch {
   const mayConnect = addressGuard(networks);
@@ -47,6 +48,7 @@ export function guardedFetch(
     headersTimeout: 0,
     bodyTimeout: 0,
   });
-  const send: unknown = (url: string, init: object) => fetch(url, { ...init, dispatcher });
+  const send: unknown = (url: string, init: { readonly headers?: Readonly<Record<string, string>> }) =>
+    fetch(url, { ...init, headers: { "user-agent": userAgent, ...init.headers }, dispatcher });
   return send as typeof globalThis.fetch;
 }

@@ -112,7 +112,7 @@ export class KillSwitch {
     );
     await orDatabaseSilent(
       ending.then(() => this.read()),
-      "the order to stop may still be in force; repeat this",
+      "the kill may still be in force; repeat this",
     );
     this.ports.onWritten();
     return this.answer([]);
@@ -156,6 +156,12 @@ export class KillSwitch {
     const message = `${what}: nothing is sent until somebody ends this (${kill.actor}: ${kill.reason})`;
     this.ports.telemetry.emit({ type: "alert", severity: "CRITICAL", code: "KILLED", message });
     return held;
+  }
+
+  /** All kills share one alert, so it is resolved when the last of them has ended. */
+  private resolve() {
+    const message = "no kill is in force any more: waiting transactions are sent in nonce order";
+    this.ports.telemetry.emit({ type: "alert.resolved", code: "KILLED", message });
   }
 
   private others(): readonly Member[] {
@@ -222,6 +228,7 @@ export class KillSwitch {
       else this.hold({ killId, signer, actor, reason }).written = true;
     }
     if (rows.some(({ ended }) => ended)) this.ports.onEnded();
+    if (asked.length > 0 && this.held.size === 0) this.resolve();
     void this.keep();
   }
 

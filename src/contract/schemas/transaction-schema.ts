@@ -99,6 +99,10 @@ const Receipt = named("Receipt", {
   ),
   gasUsed: Gas,
   effectiveGasPrice: nullable(Price),
+  besideGas: Type.Optional(
+    described(Decimal, "Wei paid beside gas × price: for blobs, or to a rollup for its data. Absent: none."),
+  ),
+  besideGasUnsure: Type.Optional(truth("The amount beside gas may be higher: neither block nor endpoint confirms it.")),
   contractAddress: nullable(Address, MOSTLY_NULL),
 });
 

@@ -2,9 +2,9 @@ import { refuseImpossible, refuseMissing } from "./combinations.ts";
 import { buildConfig, type Command, type Config, type ConfigFor, ConfigurationError } from "./config.ts";
 import { readConfigFile, refuseOpenKeys } from "./file.ts";
 import { outsideSecrets } from "./outside-secrets.ts";
-import { type Resolution, resolve } from "./resolve.ts";
+import { type Reach, type Resolution, resolve, resolveReach } from "./resolve.ts";
 import { unmaskedSecrets } from "./secrets.ts";
-import type { Flags, Sources } from "./sources.ts";
+import type { ConfigFile, Flags, Sources } from "./sources.ts";
 
 type Variables = Readonly<Record<string, string | undefined>>;
 
@@ -33,6 +33,22 @@ export async function loadConfig<C extends Command>(request: ConfigRequest<C>) {
     config: await withOutsideSecrets({ ...loaded.config, signing }, variables),
     warnings: [...warnings, ...unmaskedSecrets(resolution)],
   };
+}
+
+/**
+ * Reads only the settings by which a command reaches a node. It never throws for a mistake: an operator who names the
+ * node must be able to stop it from a directory whose configuration is broken.
+ */
+export async function loadReach(request: Omit<ConfigRequest<"config">, "command" | "nodeId">): Promise<Reach> {
+  const { workingDirectory, configPath, variables, flags = {} } = request;
+  const from = (file: ConfigFile | null) => resolveReach({ command: "config", variables, flags, file });
+  try {
+    return from(await readConfigFile(workingDirectory, configPath));
+  } catch (error) {
+    if (!(error instanceof ConfigurationError)) throw error;
+    const { mistakes, ...reach } = from(null);
+    return { ...reach, mistakes: [...error.mistakes, ...mistakes] };
+  }
 }
 
 /** Secret keys of signers and callers, as a configuration file would contain them. */

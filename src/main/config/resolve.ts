@@ -3,7 +3,7 @@
  * the file, default. Every given value is checked, even if it is overridden.
  */
 import { type ForAllChains, resolveChains } from "./chains.ts";
-import { SETTING_KEYS, SETTINGS, type SettingKey } from "./schema.ts";
+import { SETTING_KEYS, SETTINGS, type SettingKey, type Values } from "./schema.ts";
 import type { Setting } from "./setting.ts";
 import {
   type Entry,
@@ -22,9 +22,36 @@ export function resolve(sources: Sources) {
   const mistakes = new Mistakes();
   const content = contentOf(sources, mistakes);
   refuseUnknownVariables(sources.variables, mistakes);
+  const common = resolveSettings(SETTING_KEYS, sources, content, mistakes) as unknown as ForAllChains;
+  return { ...common, chains: resolveChains(common, { name: sources.file?.name ?? "", content: content.chains }) };
+}
+
+/** Settings that determine a node's URL and the API key for it. */
+const REACH_SETTINGS = ["host", "port", "adminHost", "adminPort", "advertiseUrl", "apiKeys", "auth"] as const;
+
+/** The settings by which a command reaches a node. */
+export interface Reach {
+  readonly values: Pick<Values, (typeof REACH_SETTINGS)[number]>;
+  /** True if a configuration file or a variable names a node. */
+  readonly isConfigured: boolean;
+  /** Mistakes in these settings, and names that are no setting: one of these settings may be misspelt. */
+  readonly mistakes: readonly string[];
+}
+
+/** Resolves only the settings by which a command reaches a node: mistakes in others do not concern it. */
+export function resolveReach(sources: Sources): Reach {
+  const mistakes = new Mistakes();
+  const content = contentOf(sources, mistakes);
+  refuseUnknownVariables(sources.variables, mistakes);
+  const { values, origins } = resolveSettings(REACH_SETTINGS, sources, content, mistakes);
+  const isConfigured = Object.keys(content).length > 0 || Object.values(origins).some((origin) => origin !== "default");
+  return { values: values as Reach["values"], isConfigured, mistakes: mistakes.lines };
+}
+
+function resolveSettings(keys: readonly SettingKey[], sources: Sources, content: Entry, mistakes: Mistakes) {
   const values: Record<string, unknown> = {};
   const origins: Record<string, Origin> = {};
-  for (const key of SETTING_KEYS) {
+  for (const key of keys) {
     const setting: Setting<unknown> = SETTINGS[key];
     values[key] = sources.command === "dev" ? (setting.devFallback ?? setting.fallback) : setting.fallback;
     origins[key] = "default";
@@ -34,8 +61,7 @@ export function resolve(sources: Sources) {
       origins[key] = given.origin;
     }
   }
-  const common = { values, origins, mistakes } as unknown as ForAllChains;
-  return { ...common, chains: resolveChains(common, { name: sources.file?.name ?? "", content: content.chains }) };
+  return { values, origins, mistakes };
 }
 
 function contentOf({ file }: Sources, mistakes: Mistakes) {

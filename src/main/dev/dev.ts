@@ -69,7 +69,8 @@ export async function dev(request: DevRequest, ready: (node: DevReady) => void):
     undo.push(end);
     stop.signal.throwIfAborted();
     const { url, adminUrl, nodeId, signers, chainIds } = first;
-    const node = { url, adminUrl, nodeId, chainId: chainIds[0] as number, signers };
+    const databaseUrl = config.databaseUrl === null ? database.url : null;
+    const node = { url, adminUrl, nodeId, chainId: chainIds[0] as number, signers, databaseUrl };
     const over = Promise.race([stop.received, lost.then(() => undefined)]);
     const welcome = () => {
       ready(node);

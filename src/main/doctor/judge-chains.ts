@@ -31,11 +31,11 @@ function judgeChain(chain: ChainFacts, served: readonly number[]): Findings {
   if (problem !== null) return [...silence, mistake("CHAIN_ID", problem)];
   const best = Math.max(...answering.map(({ head }) => head));
   const found = `chain ${first.chainId} answers at ${counted(answering.length, "endpoint")}, head ${best}`;
-  const alone = `chain ${first.chainId} has one endpoint: if it lies, lags or is away, there is no other`;
+  const alone = `one endpoint decides alone about chain ${first.chainId}: if it lies, it is believed; if it is away, nothing is sent`;
   return [
     ...silence,
     fine("CHAIN", found),
-    endpoints.length === 1 && !isOwn(first) && warning("SINGLE_ENDPOINT", alone),
+    endpoints.length === 1 && warning("SINGLE_ENDPOINT", alone),
     ...answering.map((each) => judgeHead(each, best)),
     ...answering.flatMap((each) => judgeAbilities(chain, each)),
   ];
@@ -55,11 +55,6 @@ function idProblem({ chainId }: ChainFacts, answering: readonly AnsweringEndpoin
     return chainId === named ? null : `chain ${chainId} is configured, and its endpoints are of chain ${named}`;
   if (served.length === 0 || served.includes(named)) return null;
   return `the endpoint says that it serves chain ${named}, and this database has served ${served.join(", ")} alone: start refuses it`;
-}
-
-/** True if the endpoint is on this machine, so that the chain is the user's own. */
-function isOwn({ label }: AnsweringEndpoint) {
-  return /\/\/(127\.|localhost|\[::1\])/.test(`//${label.replace(/^https?:\/\//, "")}`);
 }
 
 function judgeHead({ label, head, headAheadMs, syncing }: AnsweringEndpoint, best: number): Findings[number] {

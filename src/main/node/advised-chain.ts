@@ -5,6 +5,7 @@ import { guardedRepricing, type RepricingStrategy } from "../../domain/fees/repr
 import type { Chain } from "../../ports/chain.ts";
 import type { Telemetry } from "../../ports/telemetry.ts";
 import type { ChainConfig, Config } from "../config/config.ts";
+import { userAgent } from "./version.ts";
 
 export interface AdvisedParts extends Pick<ChainConfig, "oracle">, Pick<Config, "hookNetworks"> {
   readonly telemetry: Telemetry;
@@ -32,7 +33,7 @@ function oracleOf(chainId: number, { oracle, hookNetworks, telemetry }: AdvisedP
     chainId,
     clock: systemClock,
     telemetry,
-    fetch: guardedFetch(hookNetworks),
+    fetch: guardedFetch(hookNetworks, userAgent),
   });
 }
 

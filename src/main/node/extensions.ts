@@ -13,7 +13,7 @@ import type { StuckResolutionHook } from "../../ports/stuck-hook.ts";
 import { type Config, ConfigurationError } from "../config/config.ts";
 import { firstLine, importModule } from "../config/file.ts";
 import { SETTINGS } from "../config/schema.ts";
-import { version } from "./version.ts";
+import { userAgent, version } from "./version.ts";
 
 /**
  * Extensions that the user of this node configured: the stuck hook, a repricing strategy, and the targets of alerts and
@@ -30,7 +30,7 @@ export interface ExtensionOptions {
 const ports = { clock: systemClock, entropy: createEntropy(systemClock) };
 
 export async function openExtensions(options: ExtensionOptions) {
-  const posting = { ...ports, fetch: guardedFetch(options.config.hookNetworks) };
+  const posting = { ...ports, fetch: guardedFetch(options.config.hookNetworks, userAgent) };
   const stuckHook = await openHook(options.config.stuckHook, posting);
   const repricing = await openRepricing(options.config.repricingModule);
   const alerts = openAlerts(options, posting);

@@ -1,30 +1,23 @@
 /**
  * Chooses the node that a command calls, and the API key. Precedence: a flag, a named profile, the configuration of
  * this directory, the profile in use, the default port on this machine. A profile's key is sent only to the profile's
- * own URL.
+ * own URL. Mistakes in the configuration stop only a command that leaves the choice of the node to it.
  */
-import { misused } from "../../adapters/cli/failure.ts";
+import { CommandFailed, EXIT_CODES, misused } from "../../adapters/cli/failure.ts";
 import { type Profile, type ProfileActions, unknownProfile } from "../../adapters/cli/profiles.ts";
 import type { RemoteActions, RemoteOptions } from "../../adapters/cli/remote.ts";
 import { causeCode } from "../../adapters/cli/unreachable.ts";
 import { defined } from "../../domain/defined.ts";
 import { USUAL_SCOPES } from "../../domain/keys/principal.ts";
-import type { Config } from "../config/config.ts";
 import type { ApiKey } from "../config/credentials.ts";
-import type { Resolution } from "../config/resolve.ts";
-import type { SettingKey } from "../config/schema.ts";
+import type { Reach } from "../config/resolve.ts";
 import { advertisedUrl, literalHost } from "../node/advertised-url.ts";
 import { misuse } from "./misuse.ts";
 import { NO_PROFILES } from "./profile-file.ts";
 
-interface Loaded {
-  readonly config: Config;
-  readonly resolution: Pick<Resolution, "origins">;
-}
-
 interface Sources extends Pick<ProfileActions, "readProfiles"> {
-  /** Loads the configuration of this directory and environment. */
-  load(options: RemoteOptions): Promise<Loaded>;
+  /** Loads the settings of this directory and environment that name a node. */
+  load(options: RemoteOptions): Promise<Reach>;
 }
 
 export async function nodeToAsk(options: RemoteOptions, { load, readProfiles }: Sources): Promise<Profile> {
@@ -37,43 +30,37 @@ export async function nodeToAsk(options: RemoteOptions, { load, readProfiles }: 
     return { ...(profiles[profile] as Profile), ...key };
   }
   if (url !== undefined && apiKey !== undefined) return { url, apiKey };
-  const loaded = await load(options);
-  const configured = configuredNode(loaded.config);
-  const { current, profiles } = isConfigured(loaded, options) ? NO_PROFILES : await readProfiles();
+  const reach = await load(options);
+  // A mistake leaves open which node is meant, unless the command names one.
+  if (url === undefined && reach.mistakes.length > 0) throw unclear(reach.mistakes);
+  const configured = configuredNode(reach);
+  const isConfigured = reach.isConfigured || options.config !== undefined;
+  const { current, profiles } = isConfigured ? NO_PROFILES : await readProfiles();
   const inUse = current === null ? undefined : profiles[current];
   if (url === undefined) return { ...(inUse ?? configured), ...key };
   if (inUse !== undefined) return sameOrigin(url, inUse.url) ? { ...inUse, url } : { url };
   return { ...configured, url };
 }
 
-/** Settings that determine a node's URL or authentication. */
-const ADDRESS_SETTINGS: readonly SettingKey[] = [
-  "host",
-  "port",
-  "adminHost",
-  "adminPort",
-  "advertiseUrl",
-  "apiKeys",
-  "auth",
-];
-
-function isConfigured({ resolution: { origins } }: Loaded, { config }: RemoteOptions) {
-  const hasFile = config !== undefined || Object.values(origins).includes("file");
-  return hasFile || ADDRESS_SETTINGS.some((key) => origins[key] !== "default");
+function unclear(mistakes: readonly string[]) {
+  const advice =
+    "which node is meant is not clear: correct the configuration, or name the node with --url or --profile";
+  return new CommandFailed([...mistakes, advice], EXIT_CODES.misused);
 }
 
 /** URL and key of the configured node. The admin address is preferred: it serves every route. */
-function configuredNode(config: Config): Profile {
-  const { host, port } = config.admin ?? config;
-  const url = config.advertiseUrl ?? advertisedUrl(`http://${literalHost(host)}:${port}`);
-  const apiKey = strongestKey(config.apiKeys)?.secret;
+function configuredNode({ values }: Reach): Profile {
+  const { adminPort, adminHost } = values;
+  const { host, port } = adminPort === null ? values : { host: adminHost ?? values.host, port: adminPort };
+  const url = values.advertiseUrl ?? advertisedUrl(`http://${literalHost(host)}:${port}`);
+  const apiKey = strongestKey(values.apiKeys ?? [])?.secret;
   return { url, ...defined({ apiKey }) };
 }
 
 /** The first key with the most scopes: operator commands need more scopes than callers do. */
-function strongestKey(keys: Config["apiKeys"]): ApiKey | undefined {
+function strongestKey(keys: readonly ApiKey[]): ApiKey | undefined {
   const scopesOf = ({ scopes = USUAL_SCOPES }: ApiKey) => scopes.length;
-  return keys === "none" ? undefined : keys.toSorted((a, b) => scopesOf(b) - scopesOf(a))[0];
+  return keys.toSorted((a, b) => scopesOf(b) - scopesOf(a))[0];
 }
 
 function sameOrigin(one: string, other: string) {
@@ -99,7 +86,9 @@ export function remoteActions(sources: Sources, hide: (secrets: readonly string[
     },
     async chosen(options) {
       const { url, apiKey } = await profileOf(options);
-      return { url, keyFrom: apiKey === undefined ? null : await keySource(options, apiKey, sources) };
+      if (apiKey !== undefined) return { url, keyFrom: await keySource(options, apiKey, sources), ignored: [] };
+      const ignored = options.profile === undefined ? (await sources.load(options)).mistakes : [];
+      return { url, keyFrom: null, ignored };
     },
     answers,
   };
@@ -109,8 +98,7 @@ export function remoteActions(sources: Sources, hide: (secrets: readonly string[
 async function keySource(options: RemoteOptions, apiKey: string, { load, readProfiles }: Sources) {
   if (options.apiKey !== undefined) return "--api-key";
   if (options.profile !== undefined) return `the profile ${options.profile}`;
-  const { config } = await load(options);
-  if (configuredNode(config).apiKey === apiKey) return "the configuration (FENCEPOST_API_KEYS)";
+  if (configuredNode(await load(options)).apiKey === apiKey) return "the configuration (FENCEPOST_API_KEYS)";
   return `the profile ${(await readProfiles()).current}`;
 }
 

@@ -2,16 +2,19 @@
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { systemClock } from "../../adapters/system/clock.ts";
-import { createClient, type FencepostClient } from "../../client/index.ts";
+import { createClient, type FencepostClient, type FencepostError } from "../../client/index.ts";
+import { createMask } from "../../domain/text/mask.ts";
 import type { Control } from "../dev/embedded/chain/block-maker.ts";
 import { startDevChain } from "../dev/embedded/chain/child.ts";
+import { EmbeddedError } from "../dev/embedded/embedded-error.ts";
 import { assertInstalled, type Part } from "../dev/embedded/needed-packages.ts";
 import { endChild, release } from "../dev/embedded/processes.ts";
 import type { DevAccount, DevChain } from "../dev/embedded/start-chain.ts";
 import { startNode, type Variables } from "../dev/node-process.ts";
+import { ConfigurationError } from "../library/own-errors.ts";
 import { createTestDatabase, type TestDatabase } from "./test-databases.ts";
 
-export type { FencepostClient } from "../../client/index.ts";
+export { type FencepostClient, FencepostError } from "../../client/index.ts";
 export type { DevAccount } from "../dev/embedded/start-chain.ts";
 
 /** Controls of a test's chain. */
@@ -97,9 +100,9 @@ export async function startFencepost(options: StackOptions = {}): Promise<Stack>
   const { pools = {}, settings = {} } = options;
   assertPossible({ signers, blockTimeMs, pools });
   const parts: Part[] = databaseUrl === undefined ? ["chain", "database"] : ["chain"];
-  assertInstalled({ who: "fencepost/testing", parts, instead: INSTEAD });
   const undo = undoStack();
   try {
+    assertInstalled({ who: "fencepost/testing", parts, instead: INSTEAD });
     const starting = startDevChain(
       // The chain runs in a process of its own, so that a test's fake timers do not stop its blocks.
       { blockTimeMs, chainId, accounts: signers + STRANGERS, controlled: true, clock: systemClock },
@@ -118,9 +121,21 @@ export async function startFencepost(options: StackOptions = {}): Promise<Stack>
     };
     return await stackOn(chain, database, { signers, variables, undo });
   } catch (error) {
-    await undo.all();
-    throw error;
+    await undo.all().catch(ignore);
+    throw await startError(error);
   }
+}
+
+/** A part that is missing or unusable is a mistake of the set-up; anything else fails as `createFencepost` would. */
+async function startError(error: unknown): Promise<FencepostError> {
+  const mask = createMask([]);
+  if (error instanceof EmbeddedError) return new ConfigurationError("", [mask(error.message)], error);
+  const { asStartError } = await import("../library/library-errors.ts");
+  return asStartError(error, mask);
+}
+
+function wrongOption(path: string, mistake: string) {
+  return new ConfigurationError(path, [`${path}: ${mistake}`]);
 }
 
 function assertPossible({
@@ -129,15 +144,15 @@ function assertPossible({
   pools,
 }: Required<Pick<StackOptions, "signers" | "blockTimeMs" | "pools">>) {
   if (!Number.isInteger(signers) || signers < 1 || signers > MOST_SIGNERS) {
-    throw new RangeError(`startFencepost: signers must be a whole number from 1 to ${MOST_SIGNERS}, not ${signers}`);
+    throw wrongOption("signers", `must be a whole number from 1 to ${MOST_SIGNERS}, not ${signers}`);
   }
   if (blockTimeMs !== null && !(blockTimeMs >= 1)) {
-    throw new RangeError(`startFencepost: blockTimeMs must be at least 1, or null, not ${blockTimeMs}`);
+    throw wrongOption("blockTimeMs", `must be at least 1, or null, not ${blockTimeMs}`);
   }
   for (const [name, members] of Object.entries(pools)) {
     const stray = members.find((place) => !Number.isInteger(place) || place < 0 || place >= signers);
     if (stray !== undefined)
-      throw new RangeError(`startFencepost: pool ${name}: there are signers 0 to ${signers - 1}, and no ${stray}`);
+      throw wrongOption(`pools.${name}`, `there are signers 0 to ${signers - 1}, and no ${stray}`);
   }
 }
 
@@ -157,7 +172,9 @@ async function stackOn(chain: DevChain, database: TestDatabase, { signers, varia
   const { url } = node;
   const restart = async (how: "drain" | "kill") => {
     await node.stop(how);
-    node = await startTestNode({ ...variables, FENCEPOST_PORT: new URL(url).port });
+    node = await startTestNode({ ...variables, FENCEPOST_PORT: new URL(url).port }).catch(async (error: unknown) => {
+      throw await startError(error);
+    });
   };
   const stop = () => undo.all();
   return {

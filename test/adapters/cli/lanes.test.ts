@@ -27,6 +27,21 @@ describe("fencepost signers", () => {
     ]);
   });
 
+  it("names the owner of each lane on a terminal of 80 columns", async () => {
+    const owner = { nodeId: "payments-7f9c5d-x2v8k-1-a0b1c2", url: "http://10.0.0.7:3000" };
+    const balance = "9999123456789012345678";
+    const items = [
+      { ...lane, owner, balance } as SignerLane,
+      { ...lane, name: "payouts-2", owner, balance } as SignerLane,
+    ];
+    const actions = { connect: async () => ({ signers: async () => items }) as unknown as FencepostClient };
+    const screen = { columns: 80, rows: 30, colours: false };
+    const lines = (await runCommand(["signers"], { actions, screen })).stdout.trimEnd().split("\n");
+    for (const line of lines) expect(line.length).toBeLessThanOrEqual(80);
+    expect(lines[0]).toMatch(/ node /);
+    for (const line of lines.slice(1)) expect(line).toMatch(/ payme\S*…\S*[12] /);
+  });
+
   it("prints one page if --limit is given", async () => {
     const signersPage = async () => ({ items: [lane], next: "cursor" });
     const { stdout } = await run(["signers", "--limit", "1"], { signersPage });

@@ -8,7 +8,7 @@ import { FencepostApiError, type FencepostClient } from "../../../src/client/ind
 import { runCommand } from "../../support/command.ts";
 
 const node = { url: "http://127.0.0.1:3000", nodeId: "n-1" };
-const devNode = { ...node, chainId: 31337, signers: ["0xAaaa", "0xBbbb"], needsKey: false };
+const devNode = { ...node, chainId: 31337, signers: ["0xAaaa", "0xBbbb"], needsKey: false, databaseUrl: null };
 const run = (argv: readonly string[], actions: Partial<CliActions> = {}) => runCommand(argv, { actions });
 
 const throwing = (error: unknown): Partial<CliActions> => ({
@@ -40,6 +40,15 @@ describe("the CLI commands that run a node", () => {
   it("`dev` prints a curl command with a placeholder if an API key is required", async () => {
     const dev: CliActions["dev"] = async (_, ready) => ready({ ...devNode, needsKey: true });
     expect((await run(["dev"], { dev })).stdout).toContain("-H 'authorization: Bearer YOUR_API_KEY'");
+  });
+
+  it("`dev` prints the login of the database that it started, and no other", async () => {
+    const databaseUrl = "postgres://fencepost:secret@127.0.0.1:5433/postgres";
+    const dev: CliActions["dev"] = async (_, ready) => ready({ ...devNode, databaseUrl });
+    expect((await run(["dev"], { dev })).stdout).toContain(`\n    psql ${databaseUrl}\n`);
+    expect((await run(["--json", "dev"], { dev })).stdout).not.toContain("secret");
+    const own: CliActions["dev"] = async (_, ready) => ready(devNode);
+    expect((await run(["dev"], { dev: own })).stdout).not.toContain("psql");
   });
 
   it("`demo` fails if a transaction was lost", async () => {
@@ -286,7 +295,13 @@ describe("a CLI command that calls a running node", () => {
     await run(["kill", "0xAaaa"], answering({ kill }));
     expect(requests).toEqual([{ reason: "stolen" }, { signer: "0xAaaa" }]);
     const endKill = async () => ({ durable: true, kills: [], nodes: [] });
-    expect((await run(["unkill"], answering({ endKill }))).stdout).toBe("nothing is stopped\n");
+    expect((await run(["unkill"], answering({ endKill }))).stdout).toMatch(
+      /^nothing is stopped, and the alert KILLED is resolved: each node sends what waits, in nonce order/,
+    );
+    const rest = { ...state, durable: true, nodes: [] };
+    expect((await run(["unkill", "0xAaaa"], answering({ endKill: async () => rest }))).stdout).toMatch(
+      /^this kill has ended, but others are in force.*\nstopped .*\neverything +operator:ops +stolen\n$/,
+    );
   });
 
   it("creates API keys with a rate limit and a queue share", async () => {

@@ -60,6 +60,36 @@ describe("fencepost tx", () => {
     expect(await run(["tx", HASH], { list })).toMatchObject({ code: 3, stderr: expect.stringContaining(HASH) });
   });
 
+  it("prints the exact fee and the value that moved", async () => {
+    const paid = async (changes: object, receipt: object = {}) => {
+      const get = async () =>
+        ({ ...transaction, ...changes, receipt: { ...transaction.receipt, ...receipt } }) as never;
+      const lines = (await run(["tx", "x"], { get })).stdout.split("\n");
+      return lines.flatMap((line) => /^(?:fee paid|value moved) +(.*)$/.exec(line)?.[1] ?? []);
+    };
+    const payload = { ...transaction.payload, value: "1234567890123456789" };
+    const [initial] = transaction.attempts;
+    const kind = (name: string) => ({ payload, attempts: [{ ...initial, kind: name }] });
+    expect(await paid({ payload })).toEqual(["0.000042 ether", "1.234567890123456789 ether"]);
+    expect(await paid({ payload }, { besideGas: "1" })).toEqual([
+      "0.000042000000000001 ether",
+      "1.234567890123456789 ether",
+    ]);
+    expect(await paid({}, { besideGas: "0", besideGasUnsure: true })).toContainEqual(
+      "at least 0.000042 ether: the part beside gas is not known",
+    );
+    expect(await paid({ payload }, { status: "reverted" })).toEqual(["0.000042 ether", "0 ether"]);
+    expect(await paid(kind("cancel"))).toEqual(["0.000042 ether", "0 ether"]);
+    expect(await paid(kind("replace")), "its value is not in the response").toEqual(["0.000042 ether"]);
+    expect(await paid({ payload }, { effectiveGasPrice: null })).toEqual([
+      "not known: the endpoints do not agree on the price",
+      "1.234567890123456789 ether",
+    ]);
+    expect(await paid({ payload, subState: "NONCE_CONSUMED_EXTERNALLY" })).toEqual([]);
+    const unmined = await run(["tx", "x"], { get: async () => ({ ...transaction, receipt: null }) });
+    expect(unmined.stdout).not.toMatch(/fee paid|value moved/);
+  });
+
   it("exits with the same codes as fencepost send if --wait is given", async () => {
     const failed = { ...transaction, state: "FAILED_FINAL", subState: "REVERTED", lastError: "out of gas" } as const;
     const { code, stderr } = await run(["tx", transaction.txId, "--wait"], { get: async () => failed });
@@ -112,6 +142,24 @@ What helps:
 });
 
 describe("fencepost explain with a summary that already contains a cause", () => {
+  it("prints the advice of the summary only once", async () => {
+    for (const [code, text, said] of [
+      ["REPRICE", "offer more for nonce 7", "What helps: offer more for nonce 7."],
+      ["WAIT", "it is sent by itself", "It is sent by itself."],
+    ]) {
+      const explain = async () => ({
+        summary: `Nonce 8 waits. ${said} Asked for now.`,
+        causes: [],
+        help: [{ code, text }],
+        actions: [],
+      });
+      const client = { get: async () => transaction, explain } as unknown as Partial<FencepostClient>;
+      expect((await run(["explain", "x"], client)).stdout).toBe(
+        `Nonce 8 waits. Asked for now.\n\nWhat helps:\n  → ${text} ${code}\n`,
+      );
+    }
+  });
+
   it("prints the cause only once", async () => {
     const text = "mined in block 36 and final";
     const explain = async () => ({

@@ -5,7 +5,7 @@ import { createServer as createHttps } from "node:https";
 import { type AddressInfo, createServer as createTcp, type Server } from "node:net";
 import { afterEach, describe, expect, it } from "vitest";
 import { EXIT_CODES } from "../../../src/adapters/cli/failure.ts";
-import type { Config } from "../../../src/main/config/config.ts";
+import { resolveReach } from "../../../src/main/config/resolve.ts";
 import { remoteActions } from "../../../src/main/remote/node-to-ask.ts";
 import { SERVER_CERTIFICATE, SERVER_KEY } from "../../support/certificates.ts";
 import { runCommand } from "../../support/command.ts";
@@ -24,15 +24,8 @@ async function listen(server: Server) {
 
 /** The real client against a real address. The configuration and the profiles are fixed. */
 function actionsFor(keys: string | null = null) {
-  const config = {
-    host: "127.0.0.1",
-    port: 3000,
-    admin: null,
-    advertiseUrl: null,
-    apiKeys: "none",
-  } as unknown as Config;
-  const apiKeys = keys === null ? "none" : [{ name: "ops", secret: keys }];
-  const load = async () => ({ config: { ...config, apiKeys } as Config, resolution: { origins: {} as never } });
+  const variables = keys === null ? {} : { FENCEPOST_API_KEYS: `ops:${keys}` };
+  const load = async () => resolveReach({ command: "config", variables, flags: {}, file: null });
   const profiles = {
     current: null,
     profiles: { prod: { url: "http://127.0.0.1:1", apiKey: "stored-in-the-profile" } },
@@ -116,7 +109,7 @@ describe("a command that its node does not let in", () => {
     expect(none.stderr).toMatch(/requires a key, and none was sent: give --api-key or --profile/);
     const given = await ask(["nodes", "--url", url, "--api-key", "mistyped-secret"]);
     expect(given.stderr).toMatch(/does not accept the key of --api-key: it was mistyped or revoked/);
-    const configured = await ask(["nodes", "--url", url], "configured-secret");
+    const configured = await ask(["nodes", "--url", url], "configured-secret-of-ops");
     expect(configured.stderr).toMatch(/does not accept the key of the configuration \(FENCEPOST_API_KEYS\)/);
     for (const { stderr } of [given, configured]) expect(stderr).not.toMatch(/mistyped-secret|configured-secret/);
   });

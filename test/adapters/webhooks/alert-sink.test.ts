@@ -223,7 +223,7 @@ describe("an alert webhook on a real socket", () => {
 
   function realSink(format: AlertFormat = "json") {
     const lost: string[] = [];
-    const fetch = guardedFetch(["127.0.0.1"]);
+    const fetch = guardedFetch(["127.0.0.1"], "fencepost/0.0.0");
     const ports = { clock: createHastyClock(), entropy: createSeededEntropy(1), fetch };
     const alerts = createAlertSink({ ...ports, url, format, nodeId: "node-a", onLost: (reason) => lost.push(reason) });
     return { alerts, lost };

@@ -77,7 +77,7 @@ describe("a post to a hook", () => {
     "is not sent if the URL's host name resolves to the private address %s",
     async (address) => {
       const { port, asked } = await serve((_, response) => response.end("{}"));
-      const reached = post(`http://hook.example:${port}/`, guardedFetch([], resolving(address)));
+      const reached = post(`http://hook.example:${port}/`, guardedFetch([], "fencepost/0.0.0", resolving(address)));
       await expect(reached).rejects.toThrow("it cannot be reached (private address)");
       expect(asked()).toBe(0);
     },
@@ -86,7 +86,7 @@ describe("a post to a hook", () => {
   // protects [Attacks] src/adapters/webhooks/guarded-fetch.ts, src/adapters/webhooks/networks.ts
   it("is not sent if one of several resolved addresses is private", async () => {
     const { port, asked } = await serve((_, response) => response.end("{}"));
-    const fetch = guardedFetch([], resolving("1.1.1.1", "127.0.0.1"));
+    const fetch = guardedFetch([], "fencepost/0.0.0", resolving("1.1.1.1", "127.0.0.1"));
     await expect(post(`http://hook.example:${port}/`, fetch)).rejects.toThrow("private address");
     expect(asked()).toBe(0);
   });
@@ -96,22 +96,30 @@ describe("a post to a hook", () => {
     "is not sent if the URL's host is %s, which resolves to a private address",
     async (host) => {
       const { port, asked } = await serve((_, response) => response.end("{}"));
-      await expect(post(`http://${host}:${port}/`, guardedFetch([]))).rejects.toThrow("private address");
+      await expect(post(`http://${host}:${port}/`, guardedFetch([], "fencepost/0.0.0"))).rejects.toThrow(
+        "private address",
+      );
       expect(asked()).toBe(0);
     },
   );
 
   it("is sent to a private address of a configured network, given by host name or by address", async () => {
     const { port } = await serve((_, response) => response.end("taken"));
-    const fetch = guardedFetch(["127.0.0.0/8"], resolving("127.0.0.1"));
+    const fetch = guardedFetch(["127.0.0.0/8"], "fencepost/0.0.0", resolving("127.0.0.1"));
     expect(await post(`http://hook.example:${port}/`, fetch)).toBe("taken");
     expect(await post(`http://127.0.0.1:${port}/`, fetch)).toBe("taken");
+  });
+
+  it("names its sender", async () => {
+    const { port } = await serve((request, response) => response.end(request.headers["user-agent"]));
+    const fetch = guardedFetch(["127.0.0.1"], "fencepost/0.0.0");
+    expect(await post(`http://127.0.0.1:${port}/`, fetch)).toBe("fencepost/0.0.0");
   });
 
   // protects [Attacks] src/adapters/webhooks/post-json.ts
   it("follows no redirect", async () => {
     const { port, asked } = await serve((_, response) => response.writeHead(307, { location: "/elsewhere" }).end());
-    await expect(post(`http://127.0.0.1:${port}/`, guardedFetch(["127.0.0.1"]))).rejects.toThrow();
+    await expect(post(`http://127.0.0.1:${port}/`, guardedFetch(["127.0.0.1"], "fencepost/0.0.0"))).rejects.toThrow();
     expect(asked()).toBe(1);
   });
 
@@ -121,7 +129,7 @@ describe("a post to a hook", () => {
       const more = () => void response.write("x".repeat(64 * 1024), () => more());
       more();
     });
-    const fetch = guardedFetch(["127.0.0.1"]);
+    const fetch = guardedFetch(["127.0.0.1"], "fencepost/0.0.0");
     await expect(post(`http://127.0.0.1:${endless.port}/`, fetch)).rejects.toThrow("more than 262144 bytes");
     const slow = await serve((_, response) => void response.write("{"));
     await expect(post(`http://127.0.0.1:${slow.port}/`, fetch)).rejects.toThrow("no HTTP response in 1000 ms");
@@ -129,7 +137,7 @@ describe("a post to a hook", () => {
 
   // protects [Attacks] src/adapters/webhooks/post-json.ts
   it("fails with an error that names neither host nor address", async () => {
-    const fetch = guardedFetch(["127.0.0.1"], (_, __, callback) =>
+    const fetch = guardedFetch(["127.0.0.1"], "fencepost/0.0.0", (_, __, callback) =>
       callback(Object.assign(new Error("getaddrinfo ENOTFOUND secret.example"), { code: "ENOTFOUND" }), []),
     );
     await expect(post("https://secret.example/", fetch)).rejects.toThrow(/^it cannot be reached \(ENOTFOUND\)$/);

@@ -40,7 +40,7 @@ function hook(options: { secret?: string } = {}) {
   return createHttpStuckHook({
     url,
     clock,
-    fetch: guardedFetch(["127.0.0.1"]),
+    fetch: guardedFetch(["127.0.0.1"], "fencepost/0.0.0"),
     entropy: createSeededEntropy(1),
     ...options,
   });

@@ -36,6 +36,26 @@ async function expectSilence(): Promise<void> {
   expect(arrived()).toBe(before);
 }
 
+const resolved = ({ events }: WorldNode) =>
+  events.filter((event) => event.type === "alert.resolved" && event.code === "KILLED").length;
+
+describe("the alert of a kill", () => {
+  // protects [The kill switch] src/application/cluster/kill-switch.ts
+  it("is resolved once, on every node, when the last kill has ended", async () => {
+    await start();
+    await kill(owner, SIGNER);
+    await kill(owner);
+    await stops(owner, other);
+    await endKill(other);
+    await world.until(() => [owner, other].every(({ node }) => node.kills.inForce === 1), 1_500);
+    expect([owner, other].map(resolved), "the signer is still stopped").toEqual([0, 0]);
+    await endKill(owner, SIGNER);
+    await goesOn(owner, other);
+    await world.clock.advance(A_WHILE_MS);
+    expect([owner, other].map(resolved)).toEqual([1, 1]);
+  });
+});
+
 describe("a kill of all signers", () => {
   // protects [The kill switch] src/application/lane/term.ts, src/application/lane/owned-lane.ts
   it("lets every node accept creates but send nothing, until it is ended", async () => {

@@ -94,6 +94,9 @@ const EVERY_ADAPTER = "src/adapters/*";
 /** Adapters that the core calls through a port. They must not depend on their callers. */
 const DRIVEN = { imports: CORE };
 
+/** Error classes that the SDK, the library and the wallet libraries share. */
+const ERRORS = "src/client/error-classes.ts";
+
 /**
  * Allowed imports per layer. A package may be imported by one layer only, with the exceptions listed here. Node's own
  * modules are for adapters and main; the domain may use `node:crypto` for hashing.
@@ -103,11 +106,12 @@ const LAYERS: Readonly<Record<string, Layer>> = {
   "src/ports": { imports: ["src/domain"], packages: [] },
   "src/application": { imports: CORE, packages: [] },
   "src/contract": { imports: ["src/domain"], packages: ["typebox"], typesOf: ["abitype"] },
-  "src/client": { imports: [], types: ["src/contract"], packages: [] },
+  [ERRORS]: { imports: [], types: ["src/contract"], packages: [] },
+  "src/client": { imports: [ERRORS], types: ["src/contract"], packages: [] },
   // Wallet libraries run in the caller's process: they use only the public interface and load no code of a node.
-  "src/wallets": { imports: [], types: ["src/contract"], packages: [] },
-  "src/viem": { imports: ["src/wallets"], packages: ["viem"] },
-  "src/ethers": { imports: ["src/wallets"], types: ["src/contract"], packages: ["ethers"] },
+  "src/wallets": { imports: [ERRORS], types: ["src/contract"], packages: [] },
+  "src/viem": { imports: ["src/wallets", ERRORS], packages: ["viem"] },
+  "src/ethers": { imports: ["src/wallets", ERRORS], types: ["src/contract"], packages: ["ethers"] },
   "src/adapters/postgres": { ...DRIVEN, packages: ["node:*", "pg"] },
   "src/adapters/evm": { ...DRIVEN, packages: ["node:*", "viem", "undici", "@bitauth/libauth", "hash-wasm"] },
   "src/adapters/system": { ...DRIVEN, packages: ["node:*", "pino", "prom-client"] },
@@ -140,6 +144,7 @@ const LAYERS: Readonly<Record<string, Layer>> = {
       "src/application",
       "src/contract",
       "src/client",
+      ERRORS,
       EVERY_ADAPTER,
       "src/main/dev/embedded",
       "src/main/node/version.ts",

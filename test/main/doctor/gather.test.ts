@@ -48,7 +48,7 @@ describe("facts of `fencepost doctor` about a chain", () => {
     expect(facts.chains[0]?.endpoints).toMatchObject([
       { kind: "answers", chainId: 31_337, head: 100, syncing: false, lacks: ["finalized", "safe", "logs"] },
     ]);
-    expect(codesOf(facts)).toEqual(["FINALITY_TAG", "ENDPOINT_LOGS", "NO_BALANCE"]);
+    expect(codesOf(facts)).toEqual(["SINGLE_ENDPOINT", "FINALITY_TAG", "ENDPOINT_LOGS", "NO_BALANCE"]);
   });
 
   // protects [The command line] src/adapters/evm/reads/examine-endpoint.ts

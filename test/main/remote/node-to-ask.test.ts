@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import type { Profiles } from "../../../src/adapters/cli/profiles.ts";
-import { configFrom } from "../../../src/main/config/load.ts";
+import { resolveReach } from "../../../src/main/config/resolve.ts";
 import { nodeToAsk } from "../../../src/main/remote/node-to-ask.ts";
 
 const KEY = "k".repeat(22);
@@ -17,7 +17,7 @@ function asked(
   const content = file === null ? null : { name: "fencepost.config.ts", content: file };
   return nodeToAsk(options, {
     readProfiles: async () => ({ file: "profiles.json", ...kept }),
-    load: async () => configFrom({ command: "config", variables, flags: {}, file: content }, "n-1"),
+    load: async () => resolveReach({ command: "config", variables, flags: {}, file: content }),
   });
 }
 
@@ -46,6 +46,20 @@ describe("the node that a command calls", () => {
       url: "https://relay.example",
       apiKey: "mine",
     });
+  });
+
+  it("is not affected by mistakes in settings that name no node", async () => {
+    const broken = { FENCEPOST_RPC_URL: "nonsense", FENCEPOST_PORT: "4000", FENCEPOST_API_KEYS: `ops:${KEY}` };
+    expect(await asked({}, broken)).toEqual({ url: "http://127.0.0.1:4000", apiKey: KEY });
+  });
+
+  // protects [The command line] src/main/remote/node-to-ask.ts, src/main/config/resolve.ts
+  it("must be named by the command if the configuration leaves it open", async () => {
+    for (const broken of [{ FENCEPOST_PORT: "many" }, { FENCEPOST_PROT: "4000" }]) {
+      await expect(asked({}, broken)).rejects.toThrow(/FENCEPOST_PR?O.*\n.*name the node with --url or --profile$/);
+      expect(await asked({ url: "https://relay.example" }, broken)).toMatchObject({ url: "https://relay.example" });
+      expect(await asked({ profile: "production" }, broken)).toMatchObject({ apiKey: "kept" });
+    }
   });
 
   it("cannot be chosen if two nodes are given, or an unknown profile", async () => {

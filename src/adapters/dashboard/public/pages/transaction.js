@@ -7,6 +7,7 @@ import { attemptsTable, marketNow } from "../parts/attempts.js";
 import { explainedOf, explanation } from "../parts/explanation.js";
 import { onChain } from "../parts/on-chain.js";
 import { actionButtons, withheld } from "../parts/scopes.js";
+import { feeOf } from "../parts/transaction-rows.js";
 import {
   age,
   chainName,
@@ -222,6 +223,7 @@ function outcome({ chainId, receipt, lastError, subState }) {
   const failed = lastError === null ? null : h("span.bad", said(lastError));
   if (receipt === null) return section("Receipt", {}, facts({ Mined: "not yet", "Last error": failed }));
   const { status, verified, blockNumber, transactionIndex, gasUsed, effectiveGasPrice, contractAddress } = receipt;
+  const fee = feeOf({ receipt });
   const isPlain = verified === false || subState === "NONCE_CONSUMED_EXTERNALLY";
   return section(
     "Receipt",
@@ -237,14 +239,9 @@ function outcome({ chainId, receipt, lastError, subState }) {
       Block: [explored(chainId, "block", String(blockNumber), countOf(blockNumber)), quiet(`, at ${transactionIndex}`)],
       "Gas used": countOf(Number(gasUsed)),
       Paid:
-        effectiveGasPrice === null
+        fee === null || effectiveGasPrice === null
           ? null
-          : [
-              code(exactOf((BigInt(gasUsed) * BigInt(effectiveGasPrice)).toString())),
-              " ether, ",
-              gwei(effectiveGasPrice),
-              " gwei a gas",
-            ],
+          : [code(exactOf(fee.toString())), " ether, ", gwei(effectiveGasPrice), " gwei a gas"],
       Contract: contractAddress === null ? null : explored(chainId, "address", contractAddress, code(contractAddress)),
       "Last error": failed,
     }),

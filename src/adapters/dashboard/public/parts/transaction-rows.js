@@ -69,14 +69,13 @@ function callOf({ payload: { data }, decoded }) {
 }
 
 /**
- * Fee that a transaction has paid, in wei; null if it is not mined or the price is not known. Amounts beside gas are
- * not in the receipt: `GET /costs` counts them.
+ * Fee that a transaction has paid, in wei; null if it is not mined or the price is not known.
  *
- * @param {Transaction} transaction
+ * @param {Pick<Transaction, "receipt">} transaction
  */
 export function feeOf({ receipt }) {
   if (receipt === null || receipt.effectiveGasPrice === null) return null;
-  return BigInt(receipt.gasUsed) * BigInt(receipt.effectiveGasPrice);
+  return BigInt(receipt.gasUsed) * BigInt(receipt.effectiveGasPrice) + BigInt(receipt.besideGas ?? 0);
 }
 
 /**
