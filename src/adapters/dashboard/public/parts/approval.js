@@ -34,12 +34,17 @@ export function approvalFacts({ chainId, owner, payload, decoded, approval }) {
 export function approvalLine({ payload: { to, value, data }, decoded: known, approval }) {
   return h(
     "span.approval",
-    h("b", `${exactOf(value)} ether`),
-    " to ",
-    // Show the receiver's address in full: a shortened address could belong to another account.
-    to === null ? "a new contract" : code(to),
-    data !== "0x" && [", ", known === undefined ? unknownCall(data) : signed(known)],
-    approval !== undefined && [", by ", said(approval.rule, 120)],
+    // A wide list has columns for these three, and hides them here.
+    h(
+      "span.whole",
+      h("b", `${exactOf(value)} ether`),
+      " to ",
+      // Show the receiver's address in full: a shortened address could belong to another account.
+      to === null ? "a new contract" : code(to),
+      data !== "0x" && [", ", known === undefined ? unknownCall(data) : signed(known)],
+      ", ",
+    ),
+    approval === undefined ? "by a rule that is not known" : ["by ", said(approval.rule, 120)],
     approval?.worstCost ? `, at most ${exactOf(approval.worstCost)} ether in all` : null,
   );
 }
