@@ -10,7 +10,6 @@ import { alertingMember, type Member, whyUnowned } from "../../domain/cluster/pl
 import { type Lane, type LaneKey, laneKey } from "../../domain/lane.ts";
 import { ofUnowned, type UnownedLane } from "../../domain/troubles/find.ts";
 import type { Trouble } from "../../domain/troubles/rows.ts";
-import { rowOf } from "../../domain/troubles/table.ts";
 import { unownedText } from "../../domain/troubles/words.ts";
 import type { Ports } from "../../ports/ports.ts";
 import type { SightStore } from "../../ports/sight-store.ts";
@@ -104,11 +103,10 @@ export class UnownedWatch {
     const { members, instanceId } = this.ports;
     this.alerts.leave((key) => this.seen.has(key), "a node acts for the lane again, or nothing waits there any more");
     if (alertingMember(members())?.instanceId !== instanceId()) return;
-    const severity = rowOf(CODE).severity ?? "ERROR";
     for (const { lane, open } of this.lasting()) {
       const what = unownedText(this.reasonOf(lane)).replace("its signer", `${lane.signer} on chain ${lane.chainId}`);
       const message = `${what} (${open === 1 ? "one transaction waits" : `${open} transactions wait`})`;
-      this.alerts.raise({ code: CODE, severity, lane, message });
+      this.alerts.judge({ code: CODE, lane, message }, true);
     }
   }
 }

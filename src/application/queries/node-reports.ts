@@ -98,10 +98,9 @@ export class NodeReports {
     const row = [...this.last.values()].find(
       (each) => isOfAll(each) && each.chainId === lane.chainId && each.signer === lane.signer,
     );
-    const { since = null, facts, leftMs } = row ?? {};
-    return since === null || facts?.unowned === undefined || leftMs !== undefined
-      ? null
-      : { since, reason: facts.unowned };
+    // Rows about lanes that have an owner again have no facts.
+    const { since = null, facts: { unowned: reason } = {} } = row ?? {};
+    return since === null || reason === undefined ? null : { since, reason };
   }
 
   private write(findings: readonly Trouble[]) {

@@ -233,7 +233,6 @@ describe("the start of a problem in a diagnosis", () => {
     }
   });
 
-  // protects [Everything at once] src/domain/troubles/obstacles.ts, src/application/queries/node-reports.ts
   it("survives a crash of a node whose signer answers falsely, with the same code on both pages", async () => {
     const { entry, txId, id, since } = await unsigned(LIE);
     const [row] = await of(entry, "SIGNER_LIES");

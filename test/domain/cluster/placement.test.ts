@@ -1,6 +1,14 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { alertingMember, type Member, place, rank, servedLanes, serves, whyUnowned } from "../../../src/domain/cluster/placement.ts";
+import {
+  alertingMember,
+  type Member,
+  place,
+  rank,
+  servedLanes,
+  serves,
+  whyUnowned,
+} from "../../../src/domain/cluster/placement.ts";
 import { type Address, type Lane, laneKey } from "../../../src/domain/lane.ts";
 
 const signer = (n: number): Address => `0x${n.toString(16).padStart(40, "0")}`;
@@ -186,7 +194,11 @@ describe("the reason why no node owns a lane", () => {
     ["no holder has the chain", [without, astray], "no node that holds its key reaches chain 1 (astray)"],
     ["the holder with the chain shuts down", [draining, astray], "no node that holds its key reaches chain 1 (astray)"],
     ["a node could own it", [without, member("able")], "a node could own it and has not taken it (able)"],
-    ["many could", ["d", "c", "b", "a"].map((name) => member(name)), "a node could own it and has not taken it (a, b, c and 1 more)"],
+    [
+      "many could",
+      ["d", "c", "b", "a"].map((name) => member(name)),
+      "a node could own it and has not taken it (a, b, c and 1 more)",
+    ],
   ])("is named if %s", (_, list, reason) => {
     expect(whyUnowned(lane, list)).toBe(reason);
   });

@@ -37,7 +37,9 @@ export function sightsFrom(
   };
 }
 
-function figuresFrom(reading: Reading): Pick<SightStore, "troubles" | "unownedLanes" | "totals" | "pulse" | "oldestOpen"> {
+function figuresFrom(
+  reading: Reading,
+): Pick<SightStore, "troubles" | "unownedLanes" | "totals" | "pulse" | "oldestOpen"> {
   return {
     async unownedLanes(limit) {
       const [, rows] = await reading.read(preferOrder(), sight.listUnownedLanes(limit));

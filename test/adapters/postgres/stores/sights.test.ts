@@ -68,7 +68,6 @@ describe("dashboard queries on large tables", () => {
     expect(few).toBeLessThan(FEW + LANES_TABLE);
   });
 
-  // protects [Everything at once] src/adapters/postgres/statements/sight.ts
   it("find lanes without an owner by the counts stored on the lanes, and their oldest transaction by key", async () => {
     const most = 100;
     let found: Awaited<ReturnType<SightStore["unownedLanes"]>> = [];
