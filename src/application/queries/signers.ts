@@ -22,7 +22,7 @@ interface Account extends ReturnType<ChainContext["counts"]["lastKnown"]> {
   readonly balanceAsOf: Date | null;
 }
 
-type SignerPorts = CallPorts & { readonly reports: Pick<NodeReports, "unownedSince"> };
+export type SignerPorts = CallPorts & { readonly reports: Pick<NodeReports, "unownedSince"> };
 
 export type SignerView = ReturnType<typeof viewOf> & {
   /** Operators' decisions about the lane, newest first; only in the response for a single signer. */

@@ -113,7 +113,7 @@ describe("the alert about a lane without an owner", () => {
     const { holder, rest } = await start(3);
     await waiting(holder);
     await gone(holder);
-    await world.clock.advance(10 * MINUTE);
+    await world.clock.advance(3 * MINUTE);
     expect(rest.flatMap((each) => saidBy(each, "alert"))).toMatchObject([
       { severity: "ERROR", lane: { signer: SIGNER, chainId: CHAIN_ID }, message: expect.stringContaining(NO_KEY) },
     ]);
@@ -131,7 +131,7 @@ describe("the alert about a lane without an owner", () => {
     await waiting(holder);
     const next = await world.startNode({ signers: SIGNERS });
     await end(holder);
-    await world.clock.advance(5 * MINUTE);
+    await world.clock.advance(2 * MINUTE);
     expect(world.ownerOf(SIGNER)).toBe("node-3");
     expect(world.nodes.flatMap((each) => saidBy(each, "alert"))).toEqual([]);
     expect(await rowsOf(next)).toEqual([]);
@@ -143,7 +143,7 @@ describe("the alert about a lane without an owner", () => {
     await world.settle(holder.node.close());
     await world.clock.advance(40 * SECOND);
     await world.startNode({ signers: [SIGNER] });
-    await world.clock.advance(5 * MINUTE);
+    await world.clock.advance(2 * MINUTE);
     expect(saidBy(other, "alert")).toEqual([]);
   });
 
@@ -154,7 +154,7 @@ describe("the alert about a lane without an owner", () => {
     world.crash(other);
     await world.clock.advance(60 * MINUTE);
     const next = [await world.startNode({ signers: OTHERS }), await world.startNode({ signers: [SIGNER] })];
-    await world.clock.advance(5 * MINUTE);
+    await world.clock.advance(2 * MINUTE);
     expect(world.ownerOf(SIGNER)).toBe("node-4");
     expect(next.flatMap((each) => saidBy(each, "alert"))).toEqual([]);
   });
@@ -165,7 +165,7 @@ describe("a lane without an owner", () => {
     const { holder, other } = await start(1);
     await ops.settled(await ops.create(holder));
     await gone(holder);
-    await world.clock.advance(5 * MINUTE);
+    await world.clock.advance(2 * MINUTE);
     expect(await rowsOf(other)).toEqual([]);
     expect(saidBy(other, "alert")).toEqual([]);
     expect(await laneOf(other)).toMatchObject({ owner: null, unowned: null });
@@ -177,7 +177,7 @@ describe("a lane without an owner", () => {
     await world.settle(
       holder.node.api.actOnLane({ action: "suspend", signer: SIGNER, request: { reason: "r" }, actor: "operator:a" }),
     );
-    await world.clock.advance(5 * MINUTE);
+    await world.clock.advance(2 * MINUTE);
     const codes = (await attention(other)).map(({ code }) => code);
     expect(codes).toContain("LANE_SUSPENDED");
     expect(codes).not.toContain("LANE_UNOWNED");
