@@ -7,6 +7,8 @@ import { type LaneKey, laneKey } from "../domain/lane.ts";
 import { type AlertSubject, alertKey, rowOf } from "../domain/troubles/table.ts";
 import type { AlertSeverity, Telemetry } from "../ports/telemetry.ts";
 
+const LEFT = "this node no longer acts for the lane; its next owner says so if it goes on";
+
 type StandingAlert = AlertSubject & { readonly severity: AlertSeverity; readonly message: string };
 
 export class StandingAlerts {
@@ -60,11 +62,14 @@ export class StandingAlerts {
     this.telemetry.emit({ type: "alert.resolved", ...said, message });
   }
 
-  /** Resolves alerts about lanes that this node no longer owns: the next owner makes its own checks. */
-  leave(isHeld: (lane: LaneKey) => boolean): void {
+  /**
+   * Resolves alerts about lanes that are not among those that `isKept` names: by default the lanes that this node owns,
+   * because the next owner of a lane makes its own checks.
+   */
+  leave(isKept: (lane: LaneKey) => boolean, message = LEFT): void {
     for (const subject of this.standing.values()) {
-      if (subject.lane === undefined || isHeld(laneKey(subject.lane))) continue;
-      this.resolve(subject, "this node no longer acts for the lane; its next owner says so if it goes on");
+      if (subject.lane === undefined || isKept(laneKey(subject.lane))) continue;
+      this.resolve(subject, message);
     }
   }
 }

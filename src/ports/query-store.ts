@@ -132,7 +132,7 @@ export interface LaneFilter {
   readonly chainId?: number;
   /** Node that owns the lanes. */
   readonly owner?: string;
-  /** True: only lanes that are suspended or stuck, or have a nonce gap or a transaction on hold. */
+  /** True: only lanes that are suspended, stuck or unowned, or have a nonce gap or a transaction on hold. */
   readonly needsAttention?: boolean;
 }
 

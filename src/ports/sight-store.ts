@@ -4,7 +4,7 @@ import type { Hash, Lane } from "../domain/lane.ts";
 import type { NonceHolders } from "../domain/nonces/nonce-spans.ts";
 import type { Reservation } from "../domain/transaction/reservations.ts";
 import type { State } from "../domain/transaction/transitions.ts";
-import type { TroubledLane, TroubledTransaction } from "../domain/troubles/find.ts";
+import type { TroubledLane, TroubledTransaction, UnownedLane } from "../domain/troubles/find.ts";
 import type { Trouble } from "../domain/troubles/rows.ts";
 import type { TrackedRecord } from "./lane-store.ts";
 import type { InstanceRecord, Registered } from "./lease-store.ts";
@@ -122,6 +122,8 @@ export interface NodeReport {
 /** Reads for overview pages. Their cost must not grow with the number of rows: they use stored counts and indexes. */
 export interface SightStore {
   troubles(limit: number): Promise<Troubles>;
+  /** At most `limit` lanes with open transactions or intents and without a live owner, by signer and chain. */
+  unownedLanes(limit: number): Promise<readonly UnownedLane[]>;
   totals(limits: Limits): Promise<Totals>;
   pulse(): Promise<Pulse>;
   /**

@@ -113,6 +113,61 @@ export function sightStoreContract(name: string, create: () => Promise<StoreSubj
       expect(more).toBeGreaterThanOrEqual(2);
     });
 
+    describe("lanes without an owner", () => {
+      const unownedOf = async (signer: Address) =>
+        (await store.unownedLanes(1_000)).filter(({ lane }) => lane.signer === signer);
+
+      it("are listed with their last owner, if that ended with open transactions", async () => {
+        const fence = await holdLane(store);
+        const { intent } = await signed(fence);
+        await allocate(store, fence, [anIntent(fence.lane)]);
+        expect(await unownedOf(fence.lane.signer)).toEqual([]);
+        await subject.expire(fence.instanceId);
+        const owner = (await store.instances()).find(({ instanceId }) => instanceId === fence.instanceId);
+        await store.declareDead(fence.instanceId, owner?.counter ?? 0, "expired");
+        const createdAt = (await store.transaction(intent.txId))?.createdAt;
+        expect(await unownedOf(fence.lane.signer)).toEqual([
+          { lane: fence.lane, open: 2, oldestAt: createdAt, nodeId: owner?.nodeId, heldAt: owner?.heartbeatAt },
+        ]);
+        expect(await store.lanesAfter(null, 1_000, { needsAttention: true })).toContainEqual(
+          expect.objectContaining({ lane: fence.lane }),
+        );
+      });
+
+      it("are listed if they were released, with the last heartbeat of a node that holds the key", async () => {
+        const fence = await holdLane(store);
+        const holder = anInstance({ signers: [fence.lane.signer] });
+        await signed(fence);
+        await store.releaseLane(fence);
+        expect(await unownedOf(fence.lane.signer)).toMatchObject([{ open: 1, nodeId: null, heldAt: null }]);
+        await store.registerInstance(holder);
+        const seen = (await store.instances()).find(({ instanceId }) => instanceId === holder.instanceId);
+        expect(await unownedOf(fence.lane.signer)).toMatchObject([{ nodeId: null, heldAt: seen?.heartbeatAt }]);
+      });
+
+      it("are listed if only an intent waits, also if the lane was never used", async () => {
+        const lane = aLane();
+        const intent = anIntent(lane);
+        await subject.intake(intent);
+        const createdAt = (await store.transaction(intent.txId))?.createdAt;
+        expect(await unownedOf(lane.signer)).toEqual([
+          { lane, open: 1, oldestAt: createdAt, nodeId: null, heldAt: null },
+        ]);
+      });
+
+      it("are not listed if nothing waits there", async () => {
+        const fence = await holdLane(store);
+        await confirm(store, fence);
+        await store.releaseLane(fence);
+        expect(await unownedOf(fence.lane.signer)).toEqual([]);
+      });
+
+      it("are not listed beyond the requested number", async () => {
+        await subject.intake(anIntent(aLane()), anIntent(aLane()));
+        expect(await store.unownedLanes(1)).toHaveLength(1);
+      });
+    });
+
     it("counts transactions by state, for all lanes and for selected signers and chains", async () => {
       const [mine, others] = [await holdLane(store, aLane(77)), await holdLane(store, aLane(78))];
       await confirm(store, mine);

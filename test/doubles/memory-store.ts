@@ -543,6 +543,11 @@ export class MemoryStore
     return sights.troubles(this.state, limit, this.now());
   }
 
+  async unownedLanes(limit: number) {
+    await this.reach();
+    return sights.unownedLanes(this.state, limit);
+  }
+
   async totals(limits: Limits) {
     await this.reach();
     return sights.totals(this.state, limits, this.now());

@@ -113,6 +113,7 @@ export const signerLanes: SignerLanes = {
       balance: "9999990000000000000000",
       balanceAsOf: "2026-01-01T00:00:00.000Z",
       signerAway: null,
+      unowned: null,
       window: { configured: 64, open: 64, inFlight: 0, limitedBy: null },
       suspended: false,
       suspendedBy: null,

@@ -163,6 +163,7 @@ export function sampleSigner(overrides: Partial<SignerView> = {}): SignerView {
     address: SIGNER,
     name: null,
     signerAway: null,
+    unowned: null,
     window: { configured: 64, open: 64, inFlight: 1, limitedBy: null },
     cursor: 8,
     suspendedBy: null,

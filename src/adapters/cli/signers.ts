@@ -93,7 +93,7 @@ const lanesTable = tableOf<SignerLane>(
     node: id(({ owner }) => owner?.nodeId),
     state: prose(troubleOf),
   },
-  (cell) => (/^(suspended|away|no lease)/.test(cell) ? "red" : null),
+  (cell) => (/^(suspended|away|answers falsely|no owner|no lease)/.test(cell) ? "red" : null),
 );
 
 function lanesPage(page: SignersPage, view: View) {
@@ -101,9 +101,11 @@ function lanesPage(page: SignersPage, view: View) {
   return `${lanesTable(page, view)}${more}`;
 }
 
-function troubleOf({ suspended, suspendedBy, signerAway }: SignerLane) {
+function troubleOf({ suspended, suspendedBy, signerAway, unowned }: SignerLane) {
   if (suspended) return `suspended (${suspendedBy ?? "OPERATOR"})`;
-  return signerAway === null ? "ok" : `away: ${signerAway.reason}`;
+  if (unowned !== null) return `no owner: ${unowned.reason}`;
+  if (signerAway === null) return "ok";
+  return `${signerAway.lies ? "answers falsely" : "away"}: ${signerAway.reason}`;
 }
 
 function wholeLanes({ items }: { readonly items: readonly SignerLane[] }, view: View) {

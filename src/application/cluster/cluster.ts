@@ -25,6 +25,7 @@ import { Dequeue, OwnerActions } from "./owner-actions.ts";
 import { PendingCreates } from "./pending-creates.ts";
 import { type PendingRequestPorts, PendingRequests } from "./pending-requests.ts";
 import { type RoutePorts, Router } from "./route.ts";
+import { UnownedWatch } from "./unowned-watch.ts";
 
 interface ClusterPorts
   extends Pick<RoutePorts, "selfUrl" | "onUnreachable">,
@@ -69,6 +70,8 @@ export class Cluster {
   private readonly pendingRequests;
   /** Dequeues requests that other nodes enqueued for this node's lanes. */
   readonly dequeue;
+  /** Reports lanes that no node owns. */
+  readonly unownedWatch;
   private readonly ports;
   private readonly signers: ReadonlySet<Address>;
   private readonly awaySince = new Map<number, number>();
@@ -119,6 +122,7 @@ export class Cluster {
     const lanes = { own: (lane: Lane) => ports.lanes().own(lane) };
     this.actions = new OwnerActions({ peers: ports.peers, lanes, router: this.router, requests });
     const instanceId = () => this.selfId;
+    this.unownedWatch = new UnownedWatch({ ...ports, instanceId, members: () => this.membership.members });
     this.dequeue = new Dequeue({ ...ports, instanceId, actions: this.actions, onAnswered: () => this.answered() });
   }
 

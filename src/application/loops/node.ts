@@ -95,7 +95,7 @@ export class FencepostNode {
     const hook = new HookRunner(work);
     this.watch = new StuckWatch({ clock, telemetry, chains, hook });
     const instanceId = () => lease.instanceId;
-    this.reports = new NodeReports({ ...work, instanceId });
+    this.reports = new NodeReports({ ...work, instanceId, unowned: cluster.unownedWatch });
     const { createPorts, creates } = openCreates(core, {
       turnedAway: () => this.reception.turnedAway(),
       counted: (underWay) => this.reception.counted(underWay),

@@ -11,7 +11,7 @@ import type { CallPorts } from "../chain/work-ports.ts";
 import { notKnownYet } from "../cluster/owner-actions.ts";
 import type { OwnedLane } from "../lane/owned-lane.ts";
 import { TermOver } from "../lane/term.ts";
-import { signer as readSigner, type SignerView } from "../queries/signers.ts";
+import { signer as readSigner, type SignerPorts, type SignerView } from "../queries/signers.ts";
 import { type LaneInstruction, parseLaneAction } from "../requests/action.ts";
 import { parseChainId, parseSigner } from "../requests/normalise.ts";
 import { type Operation, wasCarriedOut } from "./operation.ts";
@@ -23,7 +23,7 @@ interface Asked extends Pick<LaneActionRequest, "action" | "actor">, Omit<LaneIn
 
 const ACTIONS = { suspend: setSuspended, resume: setSuspended, realign } as const;
 
-export const actOnLane: Operation<CallPorts, LaneActionRequest, Asked, void, readonly SignerView[]> = {
+export const actOnLane: Operation<SignerPorts, LaneActionRequest, Asked, void, readonly SignerView[]> = {
   laneOf(ports, received) {
     if (!Object.hasOwn(ACTIONS, received.action)) throw notKnownYet(received.action);
     const { chainId, ...instruction } = parseLaneAction(received);

@@ -11,13 +11,15 @@ import type { LaneActionRequest, SignedRequest, TransactionActionRequest } from 
 import type { OwnerActions } from "../cluster/owner-actions.ts";
 import { orRefused } from "../lane/between-owners.ts";
 import type { OwnedLane } from "../lane/owned-lane.ts";
+import type { SignerPorts } from "../queries/signers.ts";
 import { actOnLane } from "./lane-actions.ts";
 import type { Offer, Operation } from "./operation.ts";
 import { orUnserved, type ReservationPorts, reservationCalls, submitSigned } from "./reservations.ts";
 import { type ActionPorts, act } from "./transaction-actions.ts";
 
 export type OperationPorts = ActionPorts &
-  ReservationPorts & { readonly actions: Pick<OwnerActions, "register" | "forwardToOwner"> };
+  ReservationPorts &
+  SignerPorts & { readonly actions: Pick<OwnerActions, "register" | "forwardToOwner"> };
 
 const asDone = <Done, Answer>(_: unknown, __: unknown, done: Done) => done as unknown as Answer;
 

@@ -78,8 +78,12 @@ export class AttentionDesk {
       store.instances(),
       this.ports.findings(),
     ]);
-    // A dead node is shown only if it still owns lanes: no live node holds their keys or reaches their chain.
-    const silent = instances.filter(({ dead, expired, lanes }) => (dead ? lanes > 0 : expired));
+    // A dead node is shown only if it still owns lanes: no live node holds their keys or reaches their chain. If
+    // something waits on such a lane, the lane has its own row.
+    const former = new Set(findings.map(({ code, nodeId }) => (code === "LANE_UNOWNED" ? nodeId : null)));
+    const silent = instances.filter(({ dead, expired, lanes, nodeId }) =>
+      dead ? lanes > 0 && !former.has(nodeId) : expired,
+    );
     const found = condensed([
       ...kills.filter(({ ended }) => !ended).map(ofKill),
       ...silent.map(ofNode),
@@ -123,13 +127,16 @@ export class AttentionDesk {
     if (severity === null && trouble.code === "HEAD_OF_LINE_OLD") return trouble;
     const { summary } = explanation;
     const { nodeId = trouble.nodeId } = cause.data ?? {};
+    const code = severity === null ? trouble.code : cause.code;
+    // The row and the explanation show the same start for the same cause.
+    const [first, second] = code === trouble.code ? [trouble.since, cause.since] : [cause.since, trouble.since];
     return {
       ...trouble,
-      code: severity === null ? trouble.code : cause.code,
+      code,
       severity: SEVERITIES.find((each) => each === severity || each === trouble.severity) ?? trouble.severity,
       // If the summary already mentions the transactions behind it, do not add their number.
       sentence: summary.includes("behind it") ? summary : `${summary}${behind(trouble.waiting)}`,
-      since: trouble.since ?? cause.since ?? null,
+      since: first ?? second ?? null,
       asOf,
       nodeId: typeof nodeId === "string" ? nodeId : null,
       actions: explanation.actions.map(({ code: _, scope: __, ...request }) => request),

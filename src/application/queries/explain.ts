@@ -301,7 +301,7 @@ async function reportedOf(
     doubted,
     minedCount,
     balance: balance === undefined ? null : BigInt(balance),
-    signerAway: away ? { reason: away.reason, since: new Date(away.sinceMs) } : null,
+    signerAway: away ? { reason: away.reason, since: new Date(away.sinceMs), lies: away.lies === true } : null,
     refusal: refusal?.txId === txId ? { ...refusal, since: new Date(refusal.sinceMs) } : null,
     // Nodes that cannot reach the chain.
     unreachableFrom: rows.flatMap(({ code, nodeId }) => (code === "CHAIN_UNREACHABLE" ? [nodeId] : [])),

@@ -14,12 +14,14 @@ import type { CallPorts } from "../chain/work-ports.ts";
 import type { KillSwitch } from "../cluster/kill-switch.ts";
 import { forbiddenBy } from "../lane/limits.ts";
 import type { ChainSettings } from "../settings.ts";
+import type { NodeReports } from "./node-reports.ts";
 import { signerAwayOf } from "./signers.ts";
 
 export interface ExplainPorts
   extends Pick<CallPorts, "clock" | "store" | "limits" | "chains" | "lanesOf" | "retention"> {
   readonly codec: Pick<CallPorts["codec"], "checksum">;
   readonly kills: Pick<KillSwitch, "concerning">;
+  readonly reports: Pick<NodeReports, "unownedSince">;
   /** If true, the chain is not called: the values are those that the loops read last. */
   readonly remembered?: boolean;
 }
@@ -56,6 +58,7 @@ export async function laneFacts(
     ...(await suspension(ports, record.lane, row)),
     owner: row?.owner ?? null,
     signerAway: signerAwayOf(lanesOf(chainId), signer),
+    unowned: ports.reports.unownedSince(record.lane),
     behind: record.nonce === null ? 0 : Math.max(0, (row?.cursor ?? 0) - 1 - record.nonce),
   };
   if (record.nonce === null || isSettled(record.state)) return { ...known, head: null, hole: null };

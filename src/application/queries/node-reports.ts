@@ -5,6 +5,7 @@
  */
 
 import { keepNewest } from "../../domain/keep-newest.ts";
+import type { Lane } from "../../domain/lane.ts";
 import { signerAwaySince } from "../../domain/pace/lane-pace.ts";
 import {
   ofAway,
@@ -22,11 +23,12 @@ import {
 } from "../../domain/troubles/find.ts";
 import { NOWHERE, type Trouble } from "../../domain/troubles/rows.ts";
 import { type AlertSubject, alertKey, SYMPTOMS, TROUBLES, type TroubleCode } from "../../domain/troubles/table.ts";
-import { inSentence } from "../../domain/troubles/words.ts";
+import { type Away, inSentence } from "../../domain/troubles/words.ts";
 import type { Clock } from "../../ports/clock.ts";
 import type { TelemetryEvent } from "../../ports/telemetry.ts";
 import type { ChainContext } from "../chain/chain-context.ts";
 import type { CallPorts } from "../chain/work-ports.ts";
+import type { UnownedWatch } from "../cluster/unowned-watch.ts";
 import type { OwnedLane } from "../lane/owned-lane.ts";
 import { type FactCode, happened, type Tracked } from "../lane/tracked.ts";
 import { silent } from "./silent.ts";
@@ -35,6 +37,8 @@ interface NodeReportPorts extends Pick<CallPorts, "clock" | "store" | "nodeId" |
   readonly instanceId: () => string;
   /** Alerts to show; if absent, none are shown here. */
   readonly alerts?: Pick<RecentAlerts, "shown">;
+  /** Lanes that no node owns; if absent, none are shown here. */
+  readonly unowned?: Pick<UnownedWatch, "look" | "rows">;
 }
 
 const EVERY_MS = 5_000;
@@ -74,6 +78,7 @@ export class NodeReports {
     if (nowMs < this.nextMs) return;
     this.nextMs = nowMs + EVERY_MS;
     const report = async () => {
+      await silent(this.ports.unowned?.look());
       const found = await this.own();
       this.readBalances(found);
       this.write(found);
@@ -86,6 +91,16 @@ export class NodeReports {
     const [own, reports] = await Promise.all([this.own(), this.ports.store.reports()]);
     const theirs = reports.flatMap(({ instanceId, findings }) => (instanceId === this.self ? [] : findings));
     return [...own, ...theirs].filter(({ leftMs }) => leftMs === undefined);
+  }
+
+  /** Since when no node owns the lane, and why; null if a node owns it, or this node has not noticed it yet. */
+  unownedSince(lane: Lane): Away | null {
+    const row = [...this.last.values()].find(
+      (each) => isOfAll(each) && each.chainId === lane.chainId && each.signer === lane.signer,
+    );
+    // Rows about lanes that have an owner again have no facts.
+    const { since = null, facts: { unowned: reason } = {} } = row ?? {};
+    return since === null || reason === undefined ? null : { since, reason };
   }
 
   private write(findings: readonly Trouble[]) {
@@ -107,9 +122,9 @@ export class NodeReports {
    * rows about lanes that this node has handed over (`leftMs`).
    */
   private async own(): Promise<readonly Trouble[]> {
-    const { nodeId, alerts, store, clock } = this.ports;
-    const found = [...nodeFindings(this.ports), ...(alerts?.shown() ?? [])].slice(0, MOST);
-    const isNew = found.some(({ id }) => !this.last.has(id));
+    const { nodeId, alerts, unowned, store, clock } = this.ports;
+    const found = [...(unowned?.rows() ?? []), ...nodeFindings(this.ports), ...(alerts?.shown() ?? [])].slice(0, MOST);
+    const isNew = found.some((row) => !this.last.has(row.id) || isOfAll(row));
     const reports = isNew ? await Promise.all([store.endedReports(), store.reports()]) : [];
     const earlier = [...this.last.values(), ...reports.flat().flatMap(({ findings }) => findings)];
     const nowMs = clock.now().getTime();
@@ -118,7 +133,7 @@ export class NodeReports {
       if (each.over) return { ...each, nodeId };
       const since = new Date(Math.min(nowMs, ...known));
       this.dateBack(each, since);
-      return { ...each, nodeId, since };
+      return { ...each, ...(isOfAll(each) ? {} : { nodeId }), since };
     });
     const left = [...this.last.values()].flatMap(({ facts: _, leftMs = nowMs, ...row }) => {
       const isOver = row.signer === null || nowMs - leftMs > LEFT_MS;
@@ -132,7 +147,7 @@ export class NodeReports {
   private dateBack(row: Trouble, since: Date) {
     const context = this.ports.chains.get(row.chainId ?? 0);
     if (row.code === "CHAIN_UNREACHABLE" && context?.reachable === false) context.unreachableSince = since;
-    const lane = row.code === "SIGNER_AWAY" && this.laneOf(row);
+    const lane = (row.code === "SIGNER_AWAY" || row.code === "SIGNER_LIES") && this.laneOf(row);
     if (lane) happened(lane, signerAwaySince, since);
   }
 
@@ -152,6 +167,11 @@ export class NodeReports {
       void silent(context.balance(signer));
     }
   }
+}
+
+/** True if every node finds the problem in the database: the nodes have to agree on its start, and no node owns it. */
+function isOfAll({ code }: Trouble) {
+  return code === "LANE_UNOWNED";
 }
 
 /** Problems that only this node knows. They are taken from memory; neither the chain nor the database is read. */

@@ -12,7 +12,7 @@ import { type HistoryQuery, history } from "./history.ts";
 import { signer, signers } from "./signers.ts";
 import { chainLooks, transaction, transactionByRequest, transactions } from "./transactions.ts";
 
-export type ReadPorts = CallPorts & Pick<ExplainPorts, "kills"> & { readonly feed: Feed };
+export type ReadPorts = CallPorts & Pick<ExplainPorts, "kills" | "reports"> & { readonly feed: Feed };
 
 /** Calls that only read: any node answers them, whether or not it owns the lane. */
 export function createReads(ports: ReadPorts) {

@@ -16,7 +16,8 @@ import type { ExplainPorts } from "./explained-lane.ts";
 import type { NodeReports } from "./node-reports.ts";
 import { OverviewBoard } from "./overview.ts";
 
-export type SightPorts = CallPorts & Pick<ExplainPorts, "kills"> & { readonly reports: Pick<NodeReports, "all"> };
+export type SightPorts = CallPorts &
+  Pick<ExplainPorts, "kills" | "reports"> & { readonly reports: Pick<NodeReports, "all"> };
 
 const DEFAULT_LIMIT = 100;
 

@@ -13,6 +13,7 @@ import type { ChainContext } from "../chain/chain-context.ts";
 import type { CallPorts } from "../chain/work-ports.ts";
 import type { OwnedLane } from "../lane/owned-lane.ts";
 import { parseSigner } from "../requests/normalise.ts";
+import type { NodeReports } from "./node-reports.ts";
 import { silent } from "./silent.ts";
 
 /** The chain's last known values of an account; null if there are none yet. */
@@ -20,6 +21,8 @@ interface Account extends ReturnType<ChainContext["counts"]["lastKnown"]> {
   readonly balance: bigint | null;
   readonly balanceAsOf: Date | null;
 }
+
+export type SignerPorts = CallPorts & { readonly reports: Pick<NodeReports, "unownedSince"> };
 
 export type SignerView = ReturnType<typeof viewOf> & {
   /** Operators' decisions about the lane, newest first; only in the response for a single signer. */
@@ -32,7 +35,7 @@ const CURSOR = /^(0x[0-9a-f]{40}):([1-9][0-9]{0,15})$/;
 
 /** Every configured signer on every chain, used or not, and all other lanes in the database. */
 export async function signers(
-  ports: CallPorts,
+  ports: SignerPorts,
   query: SignersQuery = {},
 ): Promise<{ readonly items: readonly SignerView[]; readonly next: string | null }> {
   const { limit = DEFAULT_PAGE, chainId, owner, needs } = query;
@@ -56,7 +59,7 @@ export async function signers(
 }
 
 export async function signer(
-  ports: CallPorts,
+  ports: SignerPorts,
   name: string,
   { fresh = false }: { readonly fresh?: boolean } = {},
 ): Promise<readonly SignerView[]> {
@@ -84,7 +87,7 @@ function unusedLanes({ chains, signer }: CallPorts, known: readonly LaneRecord[]
   return all.filter((lane) => !keys.has(laneKey(lane)));
 }
 
-function viewOf(ports: CallPorts, record: LaneRecord, { latest, pending, asOf, balance, balanceAsOf }: Account) {
+function viewOf(ports: SignerPorts, record: LaneRecord, { latest, pending, asOf, balance, balanceAsOf }: Account) {
   const { chainId, signer: address } = record.lane;
   const owned = ports.lanesOf(chainId).filter(({ lane }) => lane.signer === address);
   return {
@@ -99,6 +102,7 @@ function viewOf(ports: CallPorts, record: LaneRecord, { latest, pending, asOf, b
     balance,
     balanceAsOf,
     signerAway: signerAwayOf(owned, address),
+    unowned: record.owner === null ? ports.reports.unownedSince(record.lane) : null,
     window: windowOf(ports, owned),
   };
 }
@@ -137,10 +141,10 @@ function limitOf(
   return isReduced ? "NO_FUTURE_NONCES" : "FULL";
 }
 
-/** Why the signer does not sign; null if it does, or if another node owns its lanes. */
+/** Why the signer does not sign, or what it signs instead; null if it does, or if another node owns its lanes. */
 export function signerAwayOf(lanes: readonly OwnedLane[], signer: Address) {
   const pace = lanes.find(({ lane }) => lane.signer === signer)?.pace.signer;
-  return pace?.kind === "away" ? { since: pace.since, reason: pace.reason } : null;
+  return pace?.kind === "away" ? { since: pace.since, reason: pace.reason, lies: pace.lies } : null;
 }
 
 function lastKnown({ chains }: CallPorts, { chainId, signer: address }: Lane): Account {

@@ -75,8 +75,19 @@ export const SignerLane = named("SignerLane", {
   balanceAsOf: nullable(described(Timestamp, "When the balance was read.")),
   signerAway: nullable(
     object(
-      { since: Timestamp, reason: text() },
+      {
+        since: Timestamp,
+        reason: text(),
+        lies: truth("The signer answers with something else than it was asked to sign (SIGNER_LIES)."),
+      },
       "Nothing is signed for the lane now, as the node that answers knows it; null: it signs, or another node acts.",
+    ),
+    MOSTLY_NULL,
+  ),
+  unowned: nullable(
+    object(
+      { since: Timestamp, reason: text("", "no live node holds its key") },
+      "Transactions wait here and no node acts for the lane (LANE_UNOWNED); null: one does, nothing waits, or a node may still take it over.",
     ),
     MOSTLY_NULL,
   ),
@@ -121,7 +132,7 @@ export const SignersQuery = query({
   owner: Type.String({ minLength: 1, maxLength: 255, description: "The node that acts for them, by its name." }),
   needs: oneOf(
     ["attention"],
-    "Only lanes that are suspended or stuck, have a nonce that nothing holds, or something that is held back.",
+    "Only lanes that are suspended or stuck, have transactions and no owner, have a nonce that nothing holds, or something that is held back.",
   ),
 });
 export type SignersQuery = Static<typeof SignersQuery>;

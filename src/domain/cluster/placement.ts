@@ -115,3 +115,29 @@ export function servedLanes(members: readonly Member[]): readonly Lane[] {
   }
   return [...lanes.values()];
 }
+
+/** The member that raises alerts about the whole cluster, so that each is raised once; null if there is no member. */
+export function alertingMember(members: readonly Member[]): Member | null {
+  // A member that shuts down could not report the end. One without a URL is a library, whose process may have no sink.
+  const lasting = preferring(({ draining }) => !draining, members);
+  return preferring(isReachable, lasting)[0] ?? null;
+}
+
+/** Why none of the live members owns the lane. */
+export function whyUnowned(lane: Lane, members: readonly Member[]): string {
+  const holders = members.filter((member) => holdsKey(member, lane));
+  if (holders.length === 0) return "no live node holds its key";
+  const staying = holders.filter(({ draining }) => !draining);
+  if (staying.length === 0) return `every node that holds its key is shutting down (${namesOf(holders)})`;
+  const able = staying.filter((member) => serves(member, lane));
+  if (able.length === 0) return `no node that holds its key reaches chain ${lane.chainId} (${namesOf(staying)})`;
+  return `a node could own it and has not taken it (${namesOf(able)})`;
+}
+
+const MOST_NAMES = 3;
+
+function namesOf(members: readonly Member[]) {
+  const names = members.map(({ nodeId }) => nodeId).toSorted();
+  const more = names.length > MOST_NAMES ? ` and ${names.length - MOST_NAMES} more` : "";
+  return `${names.slice(0, MOST_NAMES).join(", ")}${more}`;
+}

@@ -257,10 +257,12 @@ export interface SignerFailure {
 }
 
 export function signerFailed(pace: LanePace, { nowMs, now, random, reason, lies }: SignerFailure): LanePace {
-  const before = pace.signer.kind === "away" ? pace.signer : { failures: 0, since: now };
+  const before = pace.signer.kind === "away" ? pace.signer : { failures: 0, since: now, lies };
   const failures = before.failures + 1;
   const untilMs = nowMs + backoffMs(ASK_SIGNER, failures, random);
-  return { ...pace, signer: { kind: "away", untilMs, failures, since: before.since, reason, lies } };
+  // A wrong signature is another trouble than a missing one, with its own code, so it has its own start.
+  const since = before.lies === lies ? before.since : now;
+  return { ...pace, signer: { kind: "away", untilMs, failures, since, reason, lies } };
 }
 
 /** Another node reported the failure first: sets when it began. */

@@ -24,7 +24,9 @@ import {
   inSentence,
   killText,
   MAY_LACK_COMMITS,
+  type SignerAbsence,
   suspensionText,
+  unownedText,
 } from "./words.ts";
 
 /**
@@ -214,20 +216,34 @@ export function ofRefused(lane: Lane, refusals: readonly UnconfirmedRefusal[]): 
   return [trouble("RPC_DISAGREES", { ...lane, sentence, since, txId, facts }, "refused")];
 }
 
-interface AwaySigner extends Away {
+interface AwaySigner extends SignerAbsence {
   readonly lane: Lane;
   readonly waiting: number;
-  /** True if the signer returned something other than what it was requested to sign. */
-  readonly lies: boolean;
 }
 
 export function ofAway({ lane, since, reason, waiting, lies }: AwaySigner): Trouble {
-  const what = lies
-    ? `the signer answers with something else than it was asked to sign: ${reason}`
-    : awayText({ since, reason });
-  const facts = { signerAway: { sinceMs: since.getTime(), reason } };
-  const code = lies ? "SIGNER_LIES" : "SIGNER_AWAY";
-  return trouble(code, { ...lane, sentence: waitingFor(what, waiting), since, waiting, facts });
+  const sentence = waitingFor(awayText({ since, reason, lies }), waiting);
+  const facts = { signerAway: { sinceMs: since.getTime(), reason, lies } };
+  return trouble(lies ? "SIGNER_LIES" : "SIGNER_AWAY", { ...lane, sentence, since, waiting, facts });
+}
+
+/** A lane with open transactions or intents, and without a live owner. */
+export interface UnownedLane {
+  readonly lane: Lane;
+  /** Number of its transactions that are not final, and of its intents, without those that wait for approval. */
+  readonly open: number;
+  /** Time at which the oldest of them was created. */
+  readonly oldestAt: Date;
+  /** The lane's last owner, if that node ended without releasing the lane; else null. */
+  readonly nodeId: string | null;
+  /** Last heartbeat of that owner, else of any node that held the lane's key; null if none is stored. */
+  readonly heldAt: Date | null;
+}
+
+export function ofUnowned({ lane, open: waiting, nodeId }: UnownedLane, { since, reason }: Away): Trouble {
+  const sentence = waitingFor(unownedText(reason), waiting);
+  const actions = offersFor({}, ["LOOK_AT_NODES"]);
+  return trouble("LANE_UNOWNED", { ...lane, sentence, since, waiting, nodeId, actions, facts: { unowned: reason } });
 }
 
 /**

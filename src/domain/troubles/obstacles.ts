@@ -20,6 +20,7 @@ import {
   killText,
   spanInWords,
   suspensionText,
+  unownedText,
   untilInWords,
 } from "./words.ts";
 
@@ -82,7 +83,11 @@ export const LANE_RULES: readonly Rule[] = [
     killed !== null && { code: "KILLED", text: killText(killed), data: { killId: killed.killId } },
   ({ lane: { suspended, suspendedFor }, transaction: { nonce } }) =>
     suspended && { code: "LANE_SUSPENDED", text: suspensionText(suspendedFor), data: { nonce } },
-  ({ lane }) => lane.owner === null && { code: "LANE_UNOWNED", text: "no node acts for its signer at this moment" },
+  ({ lane: { owner, unowned } }) => {
+    if (owner !== null) return null;
+    const text = unownedText(unowned?.reason ?? null);
+    return { code: "LANE_UNOWNED", text, ...(unowned === null ? {} : { since: unowned.since }) };
+  },
   ({ lane, now }) => {
     if (lane.owner === null || lane.owner.expiresAt > now) return null;
     const { nodeId, expiresAt } = lane.owner;
@@ -161,7 +166,8 @@ export const OWN_RULES: readonly Rule[] = [
     const attempt = attempted(transaction, isSendable);
     const wantsMore = attempt !== null && baseFee !== null && feeCap(attempt.fees) < baseFee;
     if (signerAway === null || (transaction.state !== "ALLOCATED" && !wantsMore)) return null;
-    return { code: "SIGNER_AWAY", text: awayText(signerAway, now), since: signerAway.since };
+    const code = signerAway.lies ? "SIGNER_LIES" : "SIGNER_AWAY";
+    return { code, text: awayText(signerAway, now), since: signerAway.since };
   },
   (situation) => {
     const {

@@ -39,7 +39,9 @@ export interface Trouble {
 
 /** Facts as JSON: times in milliseconds, wei as digits. */
 export interface ReportedFacts {
-  readonly signerAway?: { readonly sinceMs: number; readonly reason: string };
+  readonly signerAway?: { readonly sinceMs: number; readonly reason: string; readonly lies: boolean };
+  /** Why no node owns the row's lane. Every node finds this, not only one. */
+  readonly unowned?: string;
   readonly doubted?: string;
   readonly refusal?: Pick<UnconfirmedRefusal, "txId" | "reason" | "firstBlock" | "waitsFor"> & {
     readonly sinceMs: number;

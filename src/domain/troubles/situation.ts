@@ -8,7 +8,7 @@ import type { Approval, LedgerTransaction, TransactionDetails } from "../ledger/
 import type { Forbidden } from "../policy/policy.ts";
 import type { Attempt, LaneTransaction } from "../transaction/transaction.ts";
 import type { CauseCode, HelpCode } from "./table.ts";
-import type { Away } from "./words.ts";
+import type { Away, SignerAbsence } from "./words.ts";
 
 /** All facts that the explanation of a transaction is based on, as read at one time. A fact that is unknown is null. */
 export interface Situation {
@@ -84,7 +84,9 @@ export interface ExplainedLane {
   readonly suspendedFor: string | null;
   readonly owner: { readonly nodeId: string; readonly expiresAt: Date } | null;
   /** Set if the key holder of the lane's signer cannot sign at present, as far as the queried node knows. */
-  readonly signerAway: Away | null;
+  readonly signerAway: SignerAbsence | null;
+  /** Since when the lane has no owner, and why; null if it has one, or may only be between two owners. */
+  readonly unowned: Away | null;
   /**
    * The transaction that blocks this one: the one at the nonce that the chain expects next or, if that one needs no
    * help, one on hold between the two. Null: none is known.

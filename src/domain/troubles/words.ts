@@ -75,17 +75,29 @@ export function doubtText(why: string): string {
   return `the chain that answers is not the one that this lane knows, and nothing is decided by it: ${why}`;
 }
 
-/** Since when the key holder of a signer cannot sign, and why. */
+/** Since when something does not work, and why. */
 export interface Away {
   readonly since: Date;
   readonly reason: string;
 }
 
+/** Since when the key holder of a signer cannot sign, and why. */
+export interface SignerAbsence extends Away {
+  /** True if the signer returned something other than what it was requested to sign. */
+  readonly lies: boolean;
+}
+
 /**
- * Text about a signer whose key holder cannot sign. With `now` it includes for how long. The attention list omits
- * `now`, because its rows show `since` separately.
+ * Text about a signer whose key holder cannot sign, or signs something else. With `now` it includes for how long. The
+ * attention list omits `now`, because its rows show `since` separately.
  */
-export function awayText({ since, reason }: Away, now?: Date): string {
+export function awayText({ since, reason, lies }: SignerAbsence, now?: Date): string {
+  if (lies) return `its signer answers with something else than it was asked to sign: ${reason}`;
   const what = now === undefined ? "does not sign" : `has not signed for ${spanInWords(since, now)}`;
   return `its signer ${what}: ${reason}`;
+}
+
+/** Text about a lane without an owner. `why`: the reason; null if the lane may only be between two owners. */
+export function unownedText(why: string | null): string {
+  return why === null ? "no node acts for its signer at this moment" : `no node acts for its signer: ${why}`;
 }

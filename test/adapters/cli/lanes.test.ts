@@ -11,11 +11,14 @@ async function run(argv: readonly string[], client: Partial<FencepostClient>) {
 
 describe("fencepost signers", () => {
   it("lists every lane with its problems", async () => {
-    const away = { since: "2026-01-01T00:00:00.000Z", reason: "vault is sealed" };
+    const away = { since: "2026-01-01T00:00:00.000Z", reason: "vault is sealed", lies: false };
+    const unowned = { since: "2026-01-01T00:00:00.000Z", reason: "no live node holds its key" };
     const items: SignerLane[] = [
       { ...lane, suspended: false, signerAway: null },
       { ...lane, suspended: true, suspendedBy: "HISTORY" },
       { ...lane, suspended: false, signerAway: away, owner: null, balance: null, cursor: null },
+      { ...lane, suspended: false, signerAway: { ...away, reason: "another receiver", lies: true } },
+      { ...lane, suspended: false, unowned, owner: null },
     ];
     const { stdout } = await run(["signers"], { signers: async () => items });
     const [heads = "", ...lines] = stdout.trimEnd().split("\n");
@@ -24,6 +27,8 @@ describe("fencepost signers", () => {
       "ok",
       "suspended (HISTORY)",
       "away: vault is sealed",
+      "answers falsely: another receiver",
+      "no owner: no live node holds its key",
     ]);
   });
 

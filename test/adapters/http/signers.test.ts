@@ -54,6 +54,7 @@ describe("GET /api/v1/signers", () => {
           stuck: 0,
           reserved: 0,
           signerAway: null,
+          unowned: null,
           window: { configured: 64, open: 64, inFlight: 1, limitedBy: null },
           holes: [3, 5].map((nonce) => ({
             nonce,

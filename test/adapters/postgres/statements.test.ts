@@ -106,6 +106,7 @@ const SURVEYS = [
   "list-reports",
   "list-takeovers",
   "list-troubled-lanes",
+  "list-unowned-lanes",
   "lock-lanes-of-instance",
   "page-transactions",
   "prove-continuity",

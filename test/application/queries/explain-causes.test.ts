@@ -10,6 +10,7 @@ import type { Intent } from "../../../src/domain/transaction/transaction.ts";
 import type { Explanation } from "../../../src/domain/troubles/situation.ts";
 import { CAUSE_CODES, type CauseCode } from "../../../src/domain/troubles/table.ts";
 import { ChainUnavailable } from "../../../src/ports/chain.ts";
+import { SignerAway } from "../../../src/ports/signer.ts";
 import { SimulatedChain } from "../../doubles/simulated-chain/core.ts";
 import { ROOMY_POOL } from "../../doubles/simulated-chain/pool.ts";
 import { senderFromFakeSignature } from "../../doubles/simulated-chain/sender.ts";
@@ -203,7 +204,8 @@ const STORIES: Partial<Readonly<Record<CauseCode, () => Promise<Explanation>>>> 
     world.holdBlocks();
     const txId = await ops.sent(entry);
     const codec = { checksum: (address: Address) => address };
-    const elsewhere = { chains: new Map(), lanesOf: () => [], kills: entry.node.kills, codec };
+    const reports = { unownedSince: () => null };
+    const elsewhere = { chains: new Map(), lanesOf: () => [], kills: entry.node.kills, codec, reports };
     return explanationOf({ store: entry.store, clock: world.clock, ...elsewhere }, txId);
   },
   SIGNER_AWAY: async () => {
@@ -211,6 +213,13 @@ const STORIES: Partial<Readonly<Record<CauseCode, () => Promise<Explanation>>>> 
     entry.signer.sign = () => Promise.reject(new Error("connection refused"));
     const txId = await ops.create(entry);
     await world.until(() => entry.events.some((event) => event.type === "alert" && event.code === "SIGNER_AWAY"));
+    return ask(entry, txId);
+  },
+  SIGNER_LIES: async () => {
+    const entry = await open();
+    entry.signer.sign = () => Promise.reject(new SignerAway("it signed another receiver", { lies: true }));
+    const txId = await ops.create(entry);
+    await world.until(() => entry.events.some((event) => event.type === "alert" && event.code === "SIGNER_LIES"));
     return ask(entry, txId);
   },
   CHAIN_DOUBTED: async () => {

@@ -2,6 +2,7 @@
 import { afterEach, describe, expect, it } from "vitest";
 import { NodeWatch } from "../../../src/application/loops/stuck-watch.ts";
 import { RecentAlerts } from "../../../src/application/queries/node-reports.ts";
+import { SignerAway } from "../../../src/ports/signer.ts";
 import type { TelemetryEvent } from "../../../src/ports/telemetry.ts";
 import { createManualClock } from "../../doubles/manual-clock.ts";
 import { OperatedWorld } from "../../support/operations.ts";
@@ -177,25 +178,28 @@ describe("the start of a problem in a diagnosis", () => {
 
   const of = async (entry: WorldNode, code: string) => (await rows(entry)).filter((row) => row.code === code);
 
+  const REFUSED = new Error("connection refused");
+  const LIE = new SignerAway("it signed another receiver", { lies: true });
+
   /** Starts a node whose signer fails `afterMs` after it was requested to sign. */
-  async function withoutSigner(afterMs = 0): Promise<WorldNode> {
+  async function withoutSigner(afterMs = 0, failure: Error = REFUSED): Promise<WorldNode> {
     const entry = world.addNode({ node: { drainTimeoutMs: 30 * SECOND } });
     entry.signer.sign = async () => {
       if (afterMs > 0) await world.clock.sleep(afterMs);
-      throw new Error("connection refused");
+      throw failure;
     };
     await world.settle(entry.node.start());
     return entry;
   }
 
   /** Starts the first node, with a transaction that its signer does not sign, and returns the row about that. */
-  async function unsigned() {
+  async function unsigned(failure: Error = REFUSED) {
     world = new World();
     ops = new OperatedWorld(world);
-    const entry = await withoutSigner();
+    const entry = await withoutSigner(0, failure);
     const txId = await ops.create(entry);
     await world.clock.advance(15 * SECOND);
-    const [first] = await of(entry, "SIGNER_AWAY");
+    const [first] = await of(entry, failure === LIE ? "SIGNER_LIES" : "SIGNER_AWAY");
     return { entry, txId, id: first?.id, since: first?.since ?? new Date(0) };
   }
 
@@ -211,19 +215,49 @@ describe("the start of a problem in a diagnosis", () => {
     expect(await of(next, "SIGNER_AWAY")).toMatchObject([{ id, since }]);
   });
 
-  // protects [Everything at once] src/domain/troubles/rows.ts, src/application/queries/node-reports.ts
-  it("survives that another live node gets the lane", async () => {
-    const { entry, txId, id, since } = await unsigned();
-    const next = await withoutSigner(20 * SECOND);
+  it.each([
+    ["SIGNER_AWAY", REFUSED],
+    ["SIGNER_LIES", LIE],
+    // protects [Everything at once] src/domain/troubles/rows.ts, src/application/queries/node-reports.ts
+  ] as const)("survives that another live node gets the lane (%s)", async (code, failure) => {
+    const { entry, txId, id, since } = await unsigned(failure);
+    const next = await withoutSigner(20 * SECOND, failure);
     await moved();
     await world.clock.advance(6 * SECOND);
-    expect(await of(entry, "SIGNER_AWAY")).toEqual([]);
+    expect(await of(entry, code)).toEqual([]);
     await world.clock.advance(20 * SECOND);
     await world.clock.advance(10 * SECOND);
     for (const each of [entry, next]) {
-      expect(await of(each, "SIGNER_AWAY")).toMatchObject([{ id, since }]);
-      expect((await explained(each, txId)).causes[0]).toMatchObject({ code: "SIGNER_AWAY", since });
+      expect(await of(each, code)).toMatchObject([{ id, since }]);
+      expect((await explained(each, txId)).causes[0]).toMatchObject({ code, since });
     }
+  });
+
+  it("survives a crash of a node whose signer answers falsely, with the same code on both pages", async () => {
+    const { entry, txId, id, since } = await unsigned(LIE);
+    const [row] = await of(entry, "SIGNER_LIES");
+    const { causes, help } = await explained(entry, txId);
+    expect(causes[0]).toMatchObject({ code: "SIGNER_LIES", since });
+    expect(row?.sentence.toLowerCase()).toContain(causes[0]?.text.toLowerCase());
+    expect(help[0]?.code).toBe("CHECK_SIGNER");
+    world.crash(entry);
+    const next = await withoutSigner(0, LIE);
+    await moved();
+    await world.clock.advance(60 * SECOND);
+    expect(await of(next, "SIGNER_LIES")).toMatchObject([{ id, since }]);
+    expect((await explained(next, txId)).causes[0]).toMatchObject({ code: "SIGNER_LIES", since });
+  });
+
+  it("is a new one if a signer that did not answer begins to answer falsely", async () => {
+    const { entry, txId, since } = await unsigned();
+    const laterMs = world.clock.now().getTime();
+    entry.signer.sign = () => Promise.reject(LIE);
+    await world.clock.advance(60 * SECOND);
+    const [row] = await of(entry, "SIGNER_LIES");
+    expect(since.getTime()).toBeLessThan(laterMs);
+    expect(row?.since?.getTime()).toBeGreaterThanOrEqual(laterMs);
+    expect((await explained(entry, txId)).causes[0]).toMatchObject({ code: "SIGNER_LIES", since: row?.since });
+    expect(await of(entry, "SIGNER_AWAY")).toEqual([]);
   });
 
   it("is later if the next owner had no such problem for a while", async () => {

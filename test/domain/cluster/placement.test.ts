@@ -1,6 +1,14 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { type Member, place, rank, servedLanes, serves } from "../../../src/domain/cluster/placement.ts";
+import {
+  alertingMember,
+  type Member,
+  place,
+  rank,
+  servedLanes,
+  serves,
+  whyUnowned,
+} from "../../../src/domain/cluster/placement.ts";
 import { type Address, type Lane, laneKey } from "../../../src/domain/lane.ts";
 
 const signer = (n: number): Address => `0x${n.toString(16).padStart(40, "0")}`;
@@ -172,3 +180,39 @@ function byName(a: Member, b: Member): number {
 function hash(text: string, seed: number): number {
   return [...text].reduce((sum, letter) => (Math.imul(sum, 31) + (letter.codePointAt(0) ?? 0)) | 0, seed);
 }
+
+describe("the reason why no node owns a lane", () => {
+  const lane: Lane = { chainId: 1, signer: signer(1) };
+  const without = member("without", { signers: new Set() });
+  const draining = member("draining", { draining: true });
+  const astray = member("astray", { chains: new Set([2]) });
+
+  it.each([
+    ["no node is alive", [], "no live node holds its key"],
+    ["no node holds the key", [without], "no live node holds its key"],
+    ["all holders shut down", [without, draining], "every node that holds its key is shutting down (draining)"],
+    ["no holder has the chain", [without, astray], "no node that holds its key reaches chain 1 (astray)"],
+    ["the holder with the chain shuts down", [draining, astray], "no node that holds its key reaches chain 1 (astray)"],
+    ["a node could own it", [without, member("able")], "a node could own it and has not taken it (able)"],
+    [
+      "many could",
+      ["d", "c", "b", "a"].map((name) => member(name)),
+      "a node could own it and has not taken it (a, b, c and 1 more)",
+    ],
+  ])("is named if %s", (_, list, reason) => {
+    expect(whyUnowned(lane, list)).toBe(reason);
+  });
+});
+
+describe("the member that raises alerts about the cluster", () => {
+  const embedded = member("embedded", { url: "" });
+  const draining = member("draining", { draining: true });
+  const nameOf = (...list: readonly Member[]) => alertingMember(list)?.nodeId ?? null;
+
+  it("is the first that stays and can be reached", () => {
+    expect(nameOf(embedded, draining, member("a"), member("b"))).toBe("a");
+    expect(nameOf(draining, embedded)).toBe("embedded");
+    expect(nameOf(draining)).toBe("draining");
+    expect(nameOf()).toBeNull();
+  });
+});

@@ -52,6 +52,7 @@ function situation({ transaction, lane, chain }: Changes = {}): Situation {
       suspendedFor: null,
       owner: { nodeId: "n", expiresAt: later(5) },
       signerAway: null,
+      unowned: null,
       head: null,
       hole: null,
       behind: 0,
@@ -193,7 +194,11 @@ const CASES: readonly [CauseCode, Changes, RegExp][] = [
   ["RESERVED_BELOW", { lane: { hole: hole({ reserved: true }) } }, /nonce 4 .*reserved/],
   ["KILLED", { lane: { killed: KILL } }, /everything is stopped on all nodes \(operator:a: stolen\)/],
   ["LANE_SUSPENDED", { lane: { suspended: true } }, /suspended/],
-  ["LANE_UNOWNED", { lane: { owner: null } }, /no node acts/],
+  [
+    "LANE_UNOWNED",
+    { lane: { owner: null, unowned: { since: later(-90), reason: "no live node holds its key" } } },
+    /no node acts for its signer: no live node holds its key/,
+  ],
   ["OWNER_SILENT", { lane: { owner: { nodeId: "n", expiresAt: later(-90) } } }, /ended 1 min ago/],
   ["CHAIN_UNKNOWN", { chain: { known: false, reachable: false } }, /not configured/],
   ["CHAIN_UNREACHABLE", { chain: { reachable: false, unreachableSince: later(-7_200) } }, /has answered for 2 h/],
@@ -238,9 +243,17 @@ const CASES: readonly [CauseCode, Changes, RegExp][] = [
     "SIGNER_AWAY",
     {
       transaction: { state: "ALLOCATED", subState: null, attempts: [] },
-      lane: { signerAway: { since: later(-90), reason: "connection refused" } },
+      lane: { signerAway: { since: later(-90), reason: "connection refused", lies: false } },
     },
     /has not signed for 1 min: connection refused/,
+  ],
+  [
+    "SIGNER_LIES",
+    {
+      transaction: { state: "ALLOCATED", subState: null, attempts: [] },
+      lane: { signerAway: { since: later(-90), reason: "another receiver", lies: true } },
+    },
+    /its signer answers with something else than it was asked to sign: another receiver/,
   ],
   [
     "RESENT_OFTEN",
@@ -254,6 +267,11 @@ const CASES: readonly [CauseCode, Changes, RegExp][] = [
 describe("the explanation of a transaction's status", () => {
   it("has a test here for every cause code", () => {
     expect([...CASES.map(([code]) => code), "EXPIRES", "SENT_PRIVATELY"].sort()).toEqual([...CAUSE_CODES].sort());
+  });
+
+  it("gives no reason why a lane has no owner while it may be between two owners", () => {
+    const [cause] = explain(situation({ lane: { owner: null } })).causes;
+    expect(cause).toEqual({ code: "LANE_UNOWNED", text: "no node acts for its signer at this moment" });
   });
 
   it.each(CASES)("names the cause %s", (code, changes, words) => {
@@ -332,7 +350,7 @@ describe("the explanation of a transaction's status", () => {
   const stuck = { state: "STUCK", subState: null, reason: "no block in 30 min" } as const;
   const dear = { baseFee: 30n * GWEI };
   const tight = ceilings({ maxFeeWei: 21n * GWEI });
-  const away = { since: NOW, reason: "connection refused" };
+  const away = { since: NOW, reason: "connection refused", lies: false };
   const rule = { rule: "signer.maxCost", detail: "no room" };
   const funds = (wei: bigint): Changes => ({
     transaction: { subState: "PENDING", value: 10n ** 18n },

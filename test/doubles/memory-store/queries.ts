@@ -331,10 +331,11 @@ export function listLanesAfter(
 function isAsked(state: DatabaseState, record: LaneRecord, { chainId, owner, needsAttention }: LaneFilter): boolean {
   const { lane, suspendedBy, stuck, holes } = record;
   const isHeld = liveRows(state, lane).some(({ heldSince }) => heldSince !== null);
+  const isUnowned = record.owner === null && liveRows(state, lane).some((tx) => !isSettled(tx.state));
   return (
     (chainId === undefined || lane.chainId === chainId) &&
     (owner === undefined || record.owner?.nodeId === owner) &&
-    (needsAttention !== true || suspendedBy !== null || stuck > 0 || holes.length > 0 || isHeld)
+    (needsAttention !== true || suspendedBy !== null || stuck > 0 || holes.length > 0 || isHeld || isUnowned)
   );
 }
 

@@ -3,6 +3,7 @@ import { daysOf } from "../../../src/domain/figures/spend.ts";
 import { isWithin, type Limits } from "../../../src/domain/keys/principal.ts";
 import { type Address, type Lane, laneKey } from "../../../src/domain/lane.ts";
 import { isSettled, type State } from "../../../src/domain/transaction/transitions.ts";
+import type { UnownedLane } from "../../../src/domain/troubles/find.ts";
 import type { FigureFilter, Spender } from "../../../src/ports/figure-store.ts";
 import type {
   Between,
@@ -55,6 +56,32 @@ export function troubles(state: DatabaseState, limit: number, at: Date): Trouble
       return { lane: intent.lane, txId: intent.txId, nonce: null, since: createdAt, open: 0 };
     }),
   };
+}
+
+export function unownedLanes(state: DatabaseState, limit: number): readonly UnownedLane[] {
+  const intents = waitingIntake(state).filter(({ approval }) => approval === null || approval.approved);
+  const known = [...state.lanes.values()].map(({ lane }) => lane);
+  const lanes = new Map([...known, ...intents.map(({ intent }) => intent.lane)].map((lane) => [laneKey(lane), lane]));
+  const found = [...lanes].flatMap(([key, lane]): UnownedLane[] => {
+    const owner = state.instances.get(state.lanes.get(key)?.owner ?? "");
+    const own = intents.filter(({ intent }) => sameLane(intent.lane, lane));
+    const open = [...openOf(state, lane), ...own].map(({ createdAt }) => createdAt.getTime());
+    if (owner?.dead === false || open.length === 0) return [];
+    const holders = owner === undefined ? [...state.instances.values()] : [owner];
+    const heldMs = holders
+      .filter(({ signers }) => owner !== undefined || signers.includes(lane.signer))
+      .map(({ heartbeatAt }) => heartbeatAt.getTime());
+    return [
+      {
+        lane,
+        open: open.length,
+        oldestAt: new Date(Math.min(...open)),
+        nodeId: owner?.nodeId ?? null,
+        heldAt: heldMs.length === 0 ? null : new Date(Math.max(...heldMs)),
+      },
+    ];
+  });
+  return found.sort(bySigner).slice(0, limit);
 }
 
 function troubledLane(state: DatabaseState, row: LaneRow): Troubles["lanes"][number] {

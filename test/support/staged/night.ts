@@ -559,6 +559,7 @@ function lane({ at, isCalm, lanes }: Staged, n: number): SignerLane {
     balance: n === 1 ? "2100000000000000" : n < 6 ? `${BigInt(3 + n) * 41n * 10n ** 17n}` : null,
     balanceAsOf: n < 6 ? at(9) : null,
     signerAway: null,
+    unowned: null,
     window: isUnused
       ? null
       : {

@@ -167,7 +167,10 @@ export const listLanes = statement<LaneListRow>("list-lanes")`
         OR (known.signer, known.chain_id) IN (SELECT o.signer, o.chain_id FROM fencepost.hole AS o)
         OR (known.signer, known.chain_id) IN (
           SELECT t.signer, t.chain_id FROM fencepost.transaction AS t WHERE t.live AND t.held_since IS NOT NULL
-        ))
+        )
+        OR (known.live_allocated + known.live_tracking > 0 AND NOT EXISTS (
+          SELECT FROM fencepost.node_instance AS n WHERE n.instance_id = known.owner_instance AND NOT n.dead
+        )))
     ORDER BY known.signer, known.chain_id LIMIT $4
   ) AS l
   LEFT JOIN fencepost.node_instance AS o ON o.instance_id = l.owner_instance AND NOT o.dead

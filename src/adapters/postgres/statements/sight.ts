@@ -1,5 +1,5 @@
 import type { Lane } from "../../../domain/lane.ts";
-import type { TroubledLane, TroubledTransaction } from "../../../domain/troubles/find.ts";
+import type { TroubledLane, TroubledTransaction, UnownedLane } from "../../../domain/troubles/find.ts";
 import type { LaneNonces, OldestOpen, Pulse, Totals } from "../../../ports/sight-store.ts";
 import { type Flat, LANE_TOTALS } from "../rows/columns.ts";
 import { COUNT_OPEN } from "../rows/notice-parts.ts";
@@ -68,6 +68,42 @@ export interface TroubledLaneRow extends Lane, Pick<TroubledLane, "suspendedBy" 
   readonly reason: string;
   readonly decidedAt: Date;
 }
+
+/**
+ * Lists at most $1 lanes that have open transactions or intents and no live owner: they were never owned, released, or
+ * their owner is dead. An intent may be for a lane that has no row yet. Intents that wait for approval are left out,
+ * because no lane keeps them waiting. The oldest transaction is searched from the nonce on that the census uses
+ * (census.ts).
+ */
+export const listUnownedLanes = statement<Flat<UnownedLane>>("list-unowned-lanes")`
+  WITH unowned AS MATERIALIZED (
+    SELECT coalesce(l.chain_id, w.chain_id) AS chain_id, coalesce(l.signer, w.signer) AS signer,
+      coalesce(l.live_allocated + l.live_tracking + l.live_stuck, 0) + coalesce(w.intents, 0) AS open,
+      l.next_nonce - (l.live_allocated + l.live_tracking + l.live_stuck) - 1000 AS lowest, w.oldest, o.node_id,
+      o.heartbeat_at
+    FROM fencepost.lane AS l
+    FULL JOIN (
+      SELECT i.signer, i.chain_id, count(*) AS intents, min(i.created_at) AS oldest FROM fencepost.intake AS i
+      WHERE i.alias_of IS NULL AND (i.awaits IS NULL OR i.approved_at IS NOT NULL)
+      GROUP BY i.signer, i.chain_id
+    ) AS w ON w.signer = l.signer AND w.chain_id = l.chain_id
+    LEFT JOIN fencepost.node_instance AS o ON o.instance_id = l.owner_instance
+    WHERE (l.owner_instance IS NULL OR coalesce(o.dead, true))
+      AND (l.live_allocated + l.live_tracking + l.live_stuck > 0 OR w.intents > 0)
+    ORDER BY 2, 1 LIMIT $1
+  )
+  SELECT u.chain_id, u.signer, u.open, u.node_id, coalesce(least(u.oldest, head.created_at), clock_timestamp()) AS oldest_at,
+    coalesce(u.heartbeat_at, (
+      SELECT max(n.heartbeat_at) FROM fencepost.node_instance AS n WHERE u.signer = ANY (n.signers)
+    )) AS held_at
+  FROM unowned AS u
+  LEFT JOIN LATERAL (
+    SELECT t.created_at FROM fencepost.transaction AS t
+    WHERE t.chain_id = u.chain_id AND t.signer = u.signer AND t.live AND t.state IN ('ALLOCATED', 'TRACKING', 'STUCK')
+      AND t.nonce >= u.lowest
+    ORDER BY t.nonce LIMIT 1
+  ) AS head ON true
+  ORDER BY u.signer, u.chain_id`;
 
 /** Lists at most $1 transactions that an operator has put on hold. */
 export const listHeld = statement<Flat<TroubledTransaction>>("list-held")`

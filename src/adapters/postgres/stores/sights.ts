@@ -46,8 +46,14 @@ export function sightsFrom(
   };
 }
 
-function figuresFrom(reading: Reading): Pick<SightStore, "troubles" | "totals" | "pulse" | "oldestOpen"> {
+function figuresFrom(
+  reading: Reading,
+): Pick<SightStore, "troubles" | "unownedLanes" | "totals" | "pulse" | "oldestOpen"> {
   return {
+    async unownedLanes(limit) {
+      const [, rows] = await reading.read(preferOrder(), sight.listUnownedLanes(limit));
+      return rows.map(withLane);
+    },
     async oldestOpen(chainIds) {
       const [, rows] = await reading.read(preferOrder(), sight.readOldestOpen(chainIds));
       return chainIds.map((chainId) => oldestOpen(rows.find((row) => row.chainId === chainId)));

@@ -68,6 +68,16 @@ describe("dashboard queries on large tables", () => {
     expect(few).toBeLessThan(FEW + LANES_TABLE);
   });
 
+  it("find lanes without an owner by the counts stored on the lanes, and their oldest transaction by key", async () => {
+    const most = 100;
+    let found: Awaited<ReturnType<SightStore["unownedLanes"]>> = [];
+    const buffers = await costOf(async (store) => {
+      found = await store.unownedLanes(most);
+    });
+    expect(found).toHaveLength(most);
+    expect(buffers).toBeLessThan(FEW + LANES_TABLE + most * 6);
+  });
+
   it("compute rates and durations from the newest rows", async () => {
     // Reads two thousand transactions and two thousand completions, and looks two hundred of them up by key.
     expect(await costOf((store) => store.pulse())).toBeLessThan(200 * 6 + 800);

@@ -177,7 +177,7 @@ function more(lane, actions, refresh) {
 }
 
 /** @param {SignerLane} lane */
-function notices({ suspendedBy, signerAway }) {
+function notices({ suspendedBy, signerAway, unowned }) {
   return [
     suspendedBy === "HISTORY"
       ? h(
@@ -185,6 +185,9 @@ function notices({ suspendedBy, signerAway }) {
           "The database may lack commits: this lane gives no nonce and sends nothing until an operator resumes it.",
         )
       : null,
+    unowned === null
+      ? null
+      : h("p.notice.bad", "No node acts for this lane: ", said(unowned.reason), ", for ", age(unowned.since, ""), "."),
     signerAway === null
       ? null
       : h("p.notice.bad", "Nothing is signed: ", said(signerAway.reason), ", for ", age(signerAway.since, ""), "."),

@@ -156,16 +156,17 @@ function row(lane) {
  *
  * @param {SignerLane} lane
  */
-export function laneState({ stuck, holes, signerAway, suspendedBy, pending, cursor, reserved }) {
+export function laneState({ stuck, holes, signerAway, unowned, suspendedBy, pending, cursor, reserved }) {
   /**
    * @param {Mood} mood
    * @param {string} text
    */
   const state = (mood, text) => h("span", { class: `state ${mood}` }, h("b", text));
   if (suspendedBy === "HISTORY") return state("stuck", "waits for an operator");
+  if (unowned !== null) return state("failed", "no owner");
   if (stuck > 0) return state("stuck", `${countOf(stuck)} stuck`);
   if (holes.length > 0) return state("stuck", plural(holes.length, "hole"));
-  if (signerAway !== null) return state("failed", "signer away");
+  if (signerAway !== null) return state("failed", signerAway.lies ? "signer answers falsely" : "signer away");
   if (suspendedBy === "OPERATOR") return state("waiting", "suspended");
   if (pending > 0) return state("moving", "moving");
   if (reserved > 0) return state("waiting", `${countOf(reserved)} reserved`);
