@@ -47,5 +47,9 @@ function withoutHash({ txId, state, subState, lastError }: Transaction, { reques
     state === "FAILED_FINAL"
       ? `${txId} ended as ${where}${why} and was never signed`
       : `accepted as ${txId}, not signed yet: it is ${where}${why}, and continues. Wait for it with waitForFinal`;
-  return new FencepostSendError(message, { requestId, txId, failure: state === "FAILED_FINAL" ? "CONFLICT" : "TIMEOUT" });
+  return new FencepostSendError(message, {
+    requestId,
+    txId,
+    failure: state === "FAILED_FINAL" ? "CONFLICT" : "TIMEOUT",
+  });
 }

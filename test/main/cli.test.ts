@@ -168,10 +168,10 @@ describe("a command that calls a node by its URL", () => {
     return { ...ended, keys };
   }
 
-  // protects [The command line] src/main/config/load.ts
   it.each([
     ["fencepost.config.json", '{ "port": 30'],
     ["fencepost.config.ts", 'throw new Error("DATABASE_URL is missing")'],
+    // protects [The command line] src/main/config/load.ts
   ])("kills although %s is broken, with the key of the environment", async (name, text) => {
     const secret = "k".repeat(22);
     const variables = { FENCEPOST_API_KEYS: `ops:${secret}`, FENCEPOST_RPC_URL: "nonsense", FENCEPOST_NONSENSE: "1" };

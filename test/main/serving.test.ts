@@ -35,7 +35,7 @@ afterEach(() => {
 });
 
 describe("the command fencepost dev", () => {
-  const ready = { ...node, chainId: 31337, signers: ["0xA", "0xB"] };
+  const ready = { ...node, chainId: 31337, signers: ["0xA", "0xB"], databaseUrl: null };
 
   it("writes its progress to standard error", async () => {
     dev.mockImplementation(async (request: DevRequest, done: (one: DevReady) => void) => {

@@ -17,7 +17,7 @@ const NONE: CliActions = {
   config: refuse,
   connect: refuse,
   look: refuse,
-  chosen: async () => ({ url: "http://127.0.0.1:3000", keyFrom: null }),
+  chosen: async () => ({ url: "http://127.0.0.1:3000", keyFrom: null, ignored: [] }),
   answers: async () => false,
   newKey: refuse,
   importKey: refuse,

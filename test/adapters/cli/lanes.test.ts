@@ -33,11 +33,11 @@ describe("fencepost signers", () => {
   });
 
   it("names the owner of each lane on a terminal of 80 columns", async () => {
-    const owner = { nodeId: "payments-7f9c5d-x2v8k-1-a0b1c2", url: "http://10.0.0.7:3000" };
+    const owner = { nodeId: "payments-7f9c5d-x2v8k-1-a0b1c2", instanceId: "i-1", url: "http://10.0.0.7:3000" };
     const balance = "9999123456789012345678";
     const items = [
-      { ...lane, owner, balance } as SignerLane,
-      { ...lane, name: "payouts-2", owner, balance } as SignerLane,
+      { ...lane, owner, balance },
+      { ...lane, name: "payouts-2", owner, balance },
     ];
     const actions = { connect: async () => ({ signers: async () => items }) as unknown as FencepostClient };
     const screen = { columns: 80, rows: 30, colours: false };
