@@ -1,7 +1,7 @@
 /** Figures, costs and ABIs on a real chain and a real database. */
 import type { Address } from "fencepost/client";
 import { type Stack, startFencepost } from "fencepost/testing";
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { afterAll, beforeAll, describe, expect, inject, it } from "vitest";
 import { waitUntil } from "../support/wait-until.ts";
 
 const RECIPIENT = "0x00000000000000000000000000000000000000AA";
@@ -11,7 +11,7 @@ describe("a node that has sent some transactions", () => {
   let stack: Stack;
   let fees: bigint;
   beforeAll(async () => {
-    stack = await startFencepost();
+    stack = await startFencepost({ databaseUrl: inject("postgres").adminUrl });
     const sent = Array.from({ length: COUNT }, (_, n) =>
       stack.client.send({ signer: stack.signers[n % 2] as Address, payload: { to: RECIPIENT, value: "5" } }),
     );

@@ -4,10 +4,12 @@ import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { mnemonicToAccount, privateKeyToAccount, toAccount } from "viem/accounts";
-import { describe, expect, onTestFinished } from "vitest";
+import { afterAll, beforeAll, describe, expect, it, onTestFinished } from "vitest";
 import { toSigningKey } from "../../src/adapters/evm/signers/private-keys.ts";
 import { createFencepost, type FencepostOptions } from "../../src/index.ts";
-import { it, KEYS, RECIPIENT, SIGNER } from "../support/integration.ts";
+import { type DevChain, startEmbeddedChain } from "../../src/main/dev/embedded/start-chain.ts";
+import { createTestDatabase, type TestDatabase } from "../support/database.ts";
+import { BLOCK_TIME_MS, KEYS, OTHER_SIGNER, RECIPIENT, SIGNER } from "../support/integration.ts";
 import { AWS_KEY, startAwsKms, startGcpKms } from "../support/key-services.ts";
 import { encryptKeystore } from "../support/keystore-writer.ts";
 import { spawnScript } from "../support/node-process.ts";
@@ -22,14 +24,17 @@ const MNEMONIC = "test test test test test test test test test test test junk";
 type Signers = Partial<FencepostOptions>;
 interface Opened {
   readonly signers: Signers;
-  /** Environment variables under the names that the service's own tools read. */
-  readonly variables?: Readonly<Record<string, string>>;
   readonly close?: () => Promise<unknown>;
+}
+interface OpenedService extends Opened {
+  /** Environment variables under the names that the service's own tools read. */
+  readonly variables: Readonly<Record<string, string>>;
 }
 
 const account = privateKeyToAccount(KEY);
 
-const KINDS: Readonly<Record<string, () => Promise<Opened>>> = {
+/** Key services that are found by environment variables. */
+const SERVICES: Readonly<Record<string, () => Promise<OpenedService>>> = {
   "AWS KMS": async () => {
     const { url, close } = await startAwsKms({ "alias/payouts": KEY });
     const credentials = { AWS_ACCESS_KEY_ID: AWS_KEY.id, AWS_SECRET_ACCESS_KEY: AWS_KEY.secret };
@@ -53,6 +58,9 @@ const KINDS: Readonly<Record<string, () => Promise<Opened>>> = {
       close,
     };
   },
+};
+
+const KINDS: Readonly<Record<string, () => Promise<Opened>>> = {
   Web3Signer: async () => {
     const { url, close } = await startWeb3Signer({ keys: [KEY], chainId: null });
     return { signers: { remoteSignerUrl: url, remoteSignerAddresses: [SIGNER] }, close };
@@ -73,52 +81,65 @@ const KINDS: Readonly<Record<string, () => Promise<Opened>>> = {
 
 const SENDS = fileURLToPath(new URL("../support/library-sends.mjs", import.meta.url));
 
-/** Sends in a process with these variables; resolves with the final state. */
-async function sendApart(
-  options: object,
-  intent: object,
-  variables: Readonly<Record<string, string>>,
-): Promise<unknown> {
-  const child = spawnScript([SENDS, JSON.stringify(options), JSON.stringify(intent)], { variables });
-  expect({ ...(await child.exited), said: child.stderr() }).toMatchObject({ code: 0, said: "" });
-  return JSON.parse(child.stdout());
-}
+let chain: DevChain;
+let database: TestDatabase;
+beforeAll(async () => {
+  [chain, database] = await Promise.all([startEmbeddedChain({ blockTimeMs: BLOCK_TIME_MS }), createTestDatabase()]);
+});
+afterAll(async () => {
+  await chain?.stop();
+  await database?.drop();
+});
+
+const optionsWith = (signers: Signers) => ({
+  databaseUrl: database.url,
+  chains: [{ rpc: chain.url, confirmations: 1, pollInterval: "50ms" as const }],
+  ...signers,
+});
+const intentOf = (kind: string, signer = SIGNER) =>
+  ({ signer, requestId: kind, payload: { to: RECIPIENT, value: "1" } }) as const;
 
 describe("createFencepost", () => {
   // protects [The SDK and the library] src/main/library.ts, src/main/library/signers-option.ts
-  it.for(Object.entries(KINDS))("signs with %s", async ([kind, open], { edr, database }) => {
-    const { signers, variables, close } = await open();
-    if (close !== undefined) onTestFinished(async () => void (await close()));
-    const chains = [{ rpc: edr.url, confirmations: 1, pollInterval: "50ms" as const }];
-    const options = { databaseUrl: database.url, chains, ...signers };
-    const signer = kind === "a mnemonic" ? mnemonicToAccount(MNEMONIC).address : SIGNER;
-    const intent = { signer, requestId: kind, payload: { to: RECIPIENT, value: "1" } } as const;
-    const confirmed = { state: "CONFIRMED", signer };
-    if (variables !== undefined) {
-      expect(await sendApart(options, intent, variables)).toEqual(confirmed);
-      return;
-    }
-    const fencepost = await createFencepost(options);
-    onTestFinished(() => fencepost.close());
-    const sent = await fencepost.send(intent);
-    expect(await sent.final({ timeoutMs: 60_000 })).toMatchObject(confirmed);
+  it(`signs with ${Object.keys(SERVICES).join(", ")}, found by environment variables`, async () => {
+    const opened = await Promise.all(Object.values(SERVICES).map((open) => open()));
+    onTestFinished(async () => void (await Promise.all(opened.map(({ close }) => close?.()))));
+    const variables = Object.assign({}, ...opened.map((each) => each.variables)) as OpenedService["variables"];
+    const sends = Object.keys(SERVICES).map((kind, at) => ({
+      options: optionsWith(opened[at]?.signers ?? {}),
+      intent: intentOf(kind),
+    }));
+    const child = spawnScript([SENDS, JSON.stringify(sends)], { variables });
+    expect({ ...(await child.exited), said: child.stderr() }).toMatchObject({ code: 0, said: "" });
+    expect(JSON.parse(child.stdout())).toEqual(sends.map(() => ({ state: "CONFIRMED", signer: SIGNER })));
   });
 
-  it("uses no signature of a viem account that signed something else", async ({ edr, database }) => {
+  // protects [The SDK and the library] src/main/library.ts, src/main/library/signers-option.ts
+  it.for(Object.entries(KINDS))("signs with %s", async ([kind, open]) => {
+    const { signers, close } = await open();
+    if (close !== undefined) onTestFinished(async () => void (await close()));
+    const signer = kind === "a mnemonic" ? mnemonicToAccount(MNEMONIC).address : SIGNER;
+    const fencepost = await createFencepost(optionsWith(signers));
+    onTestFinished(() => fencepost.close());
+    const sent = await fencepost.send(intentOf(kind, signer));
+    expect(await sent.final({ timeoutMs: 60_000 })).toMatchObject({ state: "CONFIRMED", signer });
+  });
+
+  it("uses no signature of a viem account that signed something else", async () => {
     const events: string[] = [];
+    // A signer that no other test of this file uses: its transaction stays unsent.
+    const other = privateKeyToAccount(KEYS[1]);
     const lying = toAccount({
-      ...account,
-      signTransaction: async (transaction) => account.signTransaction({ ...transaction, value: 2n } as never),
+      ...other,
+      signTransaction: async (transaction) => other.signTransaction({ ...transaction, value: 2n } as never),
     });
     const fencepost = await createFencepost({
-      databaseUrl: database.url,
-      chains: [{ rpc: edr.url, confirmations: 1, pollInterval: "50ms" }],
-      signers: [lying],
+      ...optionsWith({ signers: [lying] }),
       onEvent: (event) =>
         events.push(JSON.stringify(event, (_, value) => (typeof value === "bigint" ? `${value}` : value))),
     });
     onTestFinished(() => fencepost.close());
-    const sent = await fencepost.send({ signer: SIGNER, payload: { to: RECIPIENT, value: 1n } });
+    const sent = await fencepost.send({ signer: OTHER_SIGNER, payload: { to: RECIPIENT, value: 1n } });
     await expect(sent.mined({ timeoutMs: 2_000 })).rejects.toMatchObject({ code: "TIMEOUT" });
     expect((await sent.get()).attempts).toEqual([]);
     expect(events.join("\n")).toMatch(/signed another transaction than it was asked to: value differs/);

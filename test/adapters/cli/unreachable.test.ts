@@ -87,7 +87,9 @@ describe("a command that does not reach its node", () => {
   });
 
   it("says that something else than HTTP listens", async () => {
-    const port = await listen(createTcp((socket) => socket.end("SSH-2.0-OpenSSH_9.2\r\n")));
+    // It closes only after the request has arrived: fetch of Node 20 does not notice an earlier end and waits.
+    const banner = createTcp((socket) => socket.once("data", () => socket.end("SSH-2.0-OpenSSH_9.2\r\n")));
+    const port = await listen(banner);
     const { stderr } = await ask(["nodes", "--url", `http://127.0.0.1:${port}`]);
     expect(stderr).toMatch(/is not a node: something listens there and does not speak http\n$/);
   });

@@ -168,6 +168,6 @@ describe("the log sink for telemetry events", () => {
     sink(transition);
     sink(transition);
     expect(asked).toBe(1);
-    expect(lines[1]?.fields.signer).toBe(lane.signer.toUpperCase());
+    expect(lines[1]?.fields.signer).toBe(`0x${lane.signer.slice(2).toUpperCase()}`);
   });
 });
