@@ -19,7 +19,8 @@ export interface CostRow {
  * Reads what these transactions have cost. Only a final transaction has a cost, and only if one of its own payloads was
  * mined: another program's transaction at its nonce is not its cost. A cancel and a placeholder move nothing. A
  * replacement that the chain's node signed is in `queued_change`, every other one in its signed bytes. Each table has the
- * condition on the ids: a plan that was made from empty tables would otherwise walk whole indexes to merge them.
+ * condition on the ids: a plan that was made from empty tables would otherwise walk whole indexes to merge them. IS TRUE
+ * for the same reason: the index of hashes must not be walked.
  */
 export const readCosts = statement<CostRow>("read-costs")`
   SELECT t.tx_id, t.chain_id, t.signer, t.owner, t.state, t.created_at,
@@ -38,7 +39,7 @@ export const readCosts = statement<CostRow>("read-costs")`
   LEFT JOIN fencepost.receipt AS r
     ON r.tx_id = ANY ($1::uuid[]) AND r.tx_id = t.tx_id AND t.state IN ('CONFIRMED', 'FAILED_FINAL')
   LEFT JOIN fencepost.attempt AS a
-    ON a.tx_id = ANY ($1::uuid[]) AND a.tx_id = t.tx_id AND a.tx_hash = r.tx_hash AND NOT a.is_foreign
+    ON a.tx_id = ANY ($1::uuid[]) AND a.tx_id = t.tx_id AND (a.tx_hash = r.tx_hash) IS TRUE AND NOT a.is_foreign
   LEFT JOIN fencepost.queued_change AS q
     ON q.tx_id = ANY ($1::uuid[]) AND q.tx_id = t.tx_id AND a.kind = 'replace' AND a.raw_transaction IS NULL
   WHERE t.tx_id = ANY ($1::uuid[])`;
