@@ -62,7 +62,8 @@ describe("figures of a week of many lanes", () => {
   it("read the spend of one signer without that of any other", async () => {
     const one = await spend(24, { signers: [signerAt(7)], chains: [BUSY_CHAIN] });
     expect(one.found).toEqual([paid(7, 24)]);
-    expect(one.buffers).toBeLessThan(24 + 3 * EXACT);
+    // Twice, because beside other transactions VACUUM cannot mark every page as visible to all.
+    expect(one.buffers).toBeLessThan(2 * 24 + 3 * EXACT);
     const none = await spend(24, { signers: [] });
     expect(none).toEqual({ found: [], buffers: expect.any(Number) });
     expect(none.buffers).toBeLessThan(EXACT);
