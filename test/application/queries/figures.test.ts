@@ -2,7 +2,10 @@ import { afterEach, describe, expect, it } from "vitest";
 import { createCodec } from "../../../src/adapters/evm/codec/codec.ts";
 import { limitedTo } from "../../../src/application/authority.ts";
 import { KeyRates } from "../../../src/application/key-rates.ts";
+import { costs } from "../../../src/application/queries/costs.ts";
 import type { ANYBODY } from "../../../src/domain/keys/principal.ts";
+import type { CostFilter } from "../../../src/ports/query-store.ts";
+import { ManualClock } from "../../doubles/manual-clock.ts";
 import { CHAIN_ID, SIGNER, SIGNERS, transfer, World, type WorldNode, type WorldOptions } from "../../support/world.ts";
 
 const codec = createCodec();
@@ -87,6 +90,23 @@ describe("the costs query", () => {
     await expect(world.settle(as(entry, [OTHER]).costs({ signer: SIGNER }))).rejects.toMatchObject({
       code: "FORBIDDEN",
     });
+  });
+
+  // protects [Attacks] src/application/queries/costs.ts
+  it("reads nothing of other lanes for a restricted key, so that neither next nor its place depends on them", async () => {
+    const limits = principal([OTHER]);
+    const read: unknown[] = [];
+    const own = "0197f000-0000-7000-8000-000000000001";
+    const store = {
+      costs: async ({ within }: CostFilter) => {
+        read.push(within);
+        return { items: [], next: own };
+      },
+    } as unknown as Parameters<typeof costs>[0]["store"];
+    const ports = { codec, store, clock: new ManualClock(), settings: {} as never };
+    const { next } = await costs(ports, {}, limits);
+    expect(Buffer.from(next ?? "", "base64url").toString("hex")).toBe(own.replaceAll("-", ""));
+    expect(read).toEqual(Array.from({ length: 20 }, () => limits));
   });
 
   it("adds to each completion what its transaction has cost, if that is asked for", async () => {
