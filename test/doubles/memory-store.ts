@@ -1,6 +1,6 @@
 import type { Kill } from "../../src/domain/cluster/kills.ts";
 import type { Acknowledgement } from "../../src/domain/cluster/notices.ts";
-import type { FigureRow, StoredStep } from "../../src/domain/figures/figures.ts";
+import type { StoredStep } from "../../src/domain/figures/figures.ts";
 import type { Limits } from "../../src/domain/keys/principal.ts";
 import { type Address, type Fence, type Hash, type Hex, type Lane, laneKey } from "../../src/domain/lane.ts";
 import { actionKeyOf, isSpent, reservationAt } from "../../src/domain/ledger/index.ts";
@@ -8,7 +8,7 @@ import { KnownPolicy, type PolicyInForce } from "../../src/domain/policy/in-forc
 import type { Intent } from "../../src/domain/transaction/transaction.ts";
 import type { AbiStore, NamedAbi } from "../../src/ports/abi-store.ts";
 import type { Clock } from "../../src/ports/clock.ts";
-import type { FigureFilter, FigureStore } from "../../src/ports/figure-store.ts";
+import type { CountedRows, FigureFilter, FigureStore } from "../../src/ports/figure-store.ts";
 import type { KeyRecord, KeyStore } from "../../src/ports/key-store.ts";
 import type { KillRecord, KillStore } from "../../src/ports/kill-store.ts";
 import {
@@ -559,16 +559,22 @@ export class MemoryStore
     return this.state.abis;
   }
 
-  async writeFigures(fence: Fence, rows: readonly FigureRow[]) {
+  async writeFigures(fence: Fence, { figures, spend }: CountedRows) {
     await this.reach();
     if (!holds(this.state, fence, this.now())) return false;
     for (const [key, { stepSeconds, at }] of this.state.figures) {
       const keptMs = stepSeconds === 60 ? 26 * 3_600_000 : 31 * 86_400_000;
       if (at.getTime() < this.now().getTime() - keptMs) this.state.figures.delete(key);
     }
-    for (const row of rows) {
+    for (const [key, { at }] of this.state.spend) {
+      if (at.getTime() < this.now().getTime() - 32 * 86_400_000) this.state.spend.delete(key);
+    }
+    for (const row of figures) {
       const { signer, stepSeconds, at, chainId } = row;
       this.state.figures.set([signer, stepSeconds, at.getTime(), chainId, fence.instanceId].join(" "), row);
+    }
+    for (const row of spend) {
+      this.state.spend.set([row.signer, row.at.getTime(), row.chainId, fence.instanceId].join(" "), row);
     }
     return true;
   }

@@ -1,6 +1,6 @@
 /**
- * Counts what happens on this node's lanes, and writes it every few seconds as buckets of a minute and of an hour
- * (domain/figures).
+ * Counts what happens on this node's lanes, and writes it every few seconds as buckets of a minute and of an hour, and
+ * as the spend of a day (domain/figures).
  *
  * Only commits that the database has acknowledged are counted, at the time of the acknowledgement. Nothing is written
  * for a single transaction: the buckets of a chain that changed go into a few writes, one after the other, under the
@@ -18,9 +18,11 @@ import {
   HOUR_S,
   MINUTE_S,
   type Outcome,
+  type StoredStep,
 } from "../../domain/figures/figures.ts";
+import { DAY_S, Spend, type SpendRow } from "../../domain/figures/spend.ts";
 import { grouped } from "../../domain/grouped.ts";
-import { type Lane, laneKey } from "../../domain/lane.ts";
+import { type Address, type Lane, laneKey } from "../../domain/lane.ts";
 import type { Change, Moved } from "../../domain/ledger/index.ts";
 import type { Clock } from "../../ports/clock.ts";
 import type { FigureStore } from "../../ports/figure-store.ts";
@@ -52,15 +54,18 @@ interface Counted {
   readonly figures: Figures;
 }
 
-interface Bucket extends Pick<FigureRow, "chainId" | "signer" | "stepSeconds" | "at"> {
-  readonly figures: Figures;
+/** A row that is being counted. */
+interface Bucket<Counts = Figures | Spend> {
+  readonly place: Pick<FigureRow, "chainId" | "signer" | "at">;
+  readonly stepSeconds: StoredStep | typeof DAY_S;
+  readonly counts: Counts;
 }
 
 export class FigureBook {
   private readonly ports;
   /** Figures by lane that are in no bucket yet. */
   private readonly counted = new Map<string, Counted>();
-  /** Buckets of the present minute and hour, and earlier ones that are not written yet. */
+  /** Buckets of the present minute, hour and day, and earlier ones that are not written yet. */
   private readonly buckets = new Map<string, Bucket>();
   private readonly unwritten = new Set<string>();
   private instanceId = "";
@@ -118,22 +123,31 @@ export class FigureBook {
     return figures;
   }
 
-  /** Adds figures to the buckets of their lane and of their chain. */
+  /** Adds figures to the buckets of their lane and of their chain, and fees to the lane's day. */
   private file({ lane, minute, figures }: Counted) {
     const row = figures.stored();
     const all: readonly FigureRow["signer"][] = [lane.signer, ALL_SIGNERS];
-    const signers = new Set(all);
-    for (const signer of signers) {
-      for (const stepSeconds of [MINUTE_S, HOUR_S] as const) {
-        const at = bucketStart(minute, stepSeconds);
-        const key = `${stepSeconds} ${at.getTime()} ${lane.chainId} ${signer}`;
-        const place = { chainId: lane.chainId, signer, stepSeconds, at };
-        const bucket: Bucket = this.buckets.get(key) ?? { ...place, figures: new Figures() };
-        bucket.figures.merge(row);
-        this.buckets.set(key, bucket);
-        this.unwritten.add(key);
-      }
+    for (const signer of new Set(all)) {
+      const place = { chainId: lane.chainId, signer };
+      for (const step of [MINUTE_S, HOUR_S] as const) this.countsAt(place, minute, step, Figures).merge(row);
     }
+    if (row.completed > 0) this.countsAt(lane, minute, DAY_S, Spend).add(minute, row);
+  }
+
+  /** Counts of the bucket that contains a minute, which is written with the next write. */
+  private countsAt<Counts extends Figures | Spend>(
+    { chainId, signer }: Counted["lane"],
+    minute: Date,
+    stepSeconds: Bucket["stepSeconds"],
+    Empty: new () => Counts,
+  ): Counts {
+    const at = bucketStart(minute, stepSeconds);
+    const key = `${stepSeconds} ${at.getTime()} ${chainId} ${signer}`;
+    const known = this.buckets.get(key) as Bucket<Counts> | undefined;
+    const bucket = known ?? { place: { chainId, signer, at }, stepSeconds, counts: new Empty() };
+    this.buckets.set(key, bucket);
+    this.unwritten.add(key);
+    return bucket.counts;
   }
 
   /** Writes what was counted, if it is time. */
@@ -156,7 +170,7 @@ export class FigureBook {
 
   private async writeBuckets() {
     const rows = this.unwritten.size;
-    const byChain = grouped([...this.unwritten], (key) => (this.buckets.get(key) as Bucket).chainId);
+    const byChain = grouped([...this.unwritten], (key) => (this.buckets.get(key) as Bucket).place.chainId);
     for (const [chainId, keys] of byChain) await this.writeOn(chainId, keys);
     this.forget();
     // Ten thousand active lanes are written less often, so that their rows cost no more than those of a thousand.
@@ -175,15 +189,18 @@ export class FigureBook {
   }
 
   private async writeSome({ fence }: Pick<OwnedLane, "fence">, keys: readonly string[]) {
-    const rows = keys.flatMap((key) => {
+    const figures: FigureRow[] = [];
+    const spend: SpendRow[] = [];
+    for (const key of keys) {
       const bucket = this.buckets.get(key);
-      if (bucket === undefined) return [];
-      const { figures, ...place } = bucket;
-      return [{ ...place, ...figures.stored() }];
-    });
-    if (rows.length === 0) return true;
+      if (bucket === undefined) continue;
+      const { place, stepSeconds, counts } = bucket;
+      if (counts instanceof Spend) spend.push({ ...place, signer: place.signer as Address, ranks: [...counts.ranks] });
+      else figures.push({ ...place, stepSeconds: stepSeconds as StoredStep, ...counts.stored() });
+    }
+    if (figures.length + spend.length === 0) return true;
     for (const key of keys) this.unwritten.delete(key);
-    const isWritten = await this.ports.store.writeFigures(fence, rows).catch(() => false);
+    const isWritten = await this.ports.store.writeFigures(fence, { figures, spend }).catch(() => false);
     if (!isWritten) for (const key of keys) if (this.buckets.has(key)) this.unwritten.add(key);
     return isWritten;
   }
@@ -200,8 +217,8 @@ export class FigureBook {
   /** Removes buckets that are over and written, and those that could not be written for an hour. */
   private forget() {
     const minute = this.lastMinute.getTime();
-    for (const [key, { at, stepSeconds }] of this.buckets) {
-      const endMs = at.getTime() + stepSeconds * 1_000;
+    for (const [key, { place, stepSeconds }] of this.buckets) {
+      const endMs = place.at.getTime() + stepSeconds * 1_000;
       const isOver = endMs <= minute && !this.unwritten.has(key);
       if (!isOver && endMs > minute - HOUR_S * 1_000) continue;
       this.buckets.delete(key);

@@ -29,9 +29,9 @@ export const FeeType = oneOf(
 
 export interface AccessListEntry {
   /** Contract that the transaction reads or writes. */
-  readonly address: Static<typeof Address>;
+  readonly address: `0x${string}`;
   /** Storage slots of the contract, 32 bytes each. */
-  readonly storageKeys: readonly Static<typeof Hash>[];
+  readonly storageKeys: readonly `0x${string}`[];
 }
 
 const AccessList = Type.Unsafe<readonly AccessListEntry[]>(

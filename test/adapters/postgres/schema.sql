@@ -627,6 +627,17 @@ CREATE TABLE fencepost.served_chain (
   CONSTRAINT served_chain_id CHECK ((chain_id > 0))
 );
 
+CREATE TABLE fencepost.spend (
+  signer text COLLATE "C" NOT NULL,
+  at timestamp with time zone NOT NULL,
+  chain_id bigint NOT NULL,
+  instance_id uuid NOT NULL,
+  ranks double precision[] NOT NULL,
+  CONSTRAINT spend_pkey PRIMARY KEY (signer, at, chain_id, instance_id)
+) WITH (fillfactor=70, autovacuum_vacuum_scale_factor=0.05);
+
+CREATE INDEX spend_by_day ON fencepost.spend USING btree (at);
+
 CREATE TABLE fencepost.spent_request (
   digest bytea NOT NULL,
   chain_id bigint NOT NULL,

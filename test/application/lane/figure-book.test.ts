@@ -1,8 +1,10 @@
 import { beforeEach, describe, expect, it } from "vitest";
 import { FigureBook } from "../../../src/application/lane/figure-book.ts";
 import type { FigureRow } from "../../../src/domain/figures/figures.ts";
+import type { SpendRow } from "../../../src/domain/figures/spend.ts";
 import type { Fence, Lane } from "../../../src/domain/lane.ts";
 import type { Change } from "../../../src/domain/ledger/index.ts";
+import type { CountedRows } from "../../../src/ports/figure-store.ts";
 import { createManualClock, type ManualClock } from "../../doubles/manual-clock.ts";
 
 const lane = (n: number): Lane => ({ chainId: 1, signer: `0x${n.toString(16).padStart(40, "0")}` });
@@ -10,7 +12,7 @@ const A = lane(1);
 
 let clock: ManualClock;
 let fence: Fence | null;
-let writes: { readonly fence: Fence; readonly rows: readonly FigureRow[] }[];
+let writes: { readonly fence: Fence; readonly rows: readonly FigureRow[]; readonly spend: readonly SpendRow[] }[];
 let answer: () => Promise<boolean>;
 let book: FigureBook;
 
@@ -20,8 +22,8 @@ beforeEach(() => {
   writes = [];
   answer = async () => true;
   const laneOn = () => (fence === null ? null : { fence });
-  const writeFigures = (owned: Fence, rows: readonly FigureRow[]) => {
-    writes.push({ fence: owned, rows });
+  const writeFigures = (owned: Fence, { figures: rows, spend }: CountedRows) => {
+    writes.push({ fence: owned, rows, spend });
     return answer();
   };
   book = new FigureBook({ clock, store: { writeFigures }, laneOn, baseFeeOn: () => 7n });
@@ -165,5 +167,38 @@ describe("the book of figures", () => {
       },
     });
     expect(rowsOf({ signer: "" })[0]?.detail.troubles).toEqual({ FEE_CEILING_REACHED: 1, CHAIN_STALLED: 1 });
+  });
+
+  // protects [Figures] src/application/lane/figure-book.ts
+  it("writes one row more for each lane with an outcome: its spend by the hours of a day", async () => {
+    const pay = (of: Lane, gasCost: bigint) => {
+      const moved = { kind: "moved", item: { txId: "t", paid: { ordinal: 1, gasCost } }, at: clock.now() };
+      const completed = { kind: "completed", completion: { txId: "t", state: "CONFIRMED" }, owner: null };
+      count(of, [moved, completed] as unknown as Change[]);
+    };
+    const ranksOf = ({ signer }: Lane) =>
+      writes
+        .flatMap(({ spend }) => spend)
+        .filter((each) => each.signer === signer)
+        .map(({ at, ranks }) => [at, ranks]);
+    const day = clock.now();
+    pay(A, 40n);
+    count(lane(2));
+    await book.write();
+    expect(writes.flatMap(({ rows, spend }) => [...rows, ...spend])).toHaveLength(2 * 2 + 2 + 1);
+    await clock.advance(2 * 3_600_000);
+    pay(A, 5n);
+    pay(A, 2n);
+    await book.write();
+    // A lane whose transactions are not final yet has paid nothing.
+    expect(ranksOf(lane(2))).toEqual([]);
+    await clock.advance(22 * 3_600_000);
+    pay(A, 1n);
+    await book.write();
+    expect(ranksOf(A)).toEqual([
+      [day, [41]],
+      [day, [41, 41, 50]],
+      [new Date(day.getTime() + 86_400_000), [2]],
+    ]);
   });
 });

@@ -1,4 +1,5 @@
 import { ALL_SIGNERS, type FigureRow, HOUR_S, type StoredStep } from "../../../src/domain/figures/figures.ts";
+import { daysOf } from "../../../src/domain/figures/spend.ts";
 import { isWithin, type Limits } from "../../../src/domain/keys/principal.ts";
 import { type Address, type Lane, laneKey } from "../../../src/domain/lane.ts";
 import { isSettled, type State } from "../../../src/domain/transaction/transitions.ts";
@@ -236,8 +237,10 @@ export function figures(state: DatabaseState, stepSeconds: StoredStep, filter: F
 }
 
 export function spenders(state: DatabaseState, filter: FigureFilter, limit: number): readonly Spender[] {
-  const all = [...new Set([...state.figures.values()].map(({ signer }) => signer))];
-  const signers = filter.signers ?? all.filter((signer): signer is Address => signer !== ALL_SIGNERS);
+  const { first, last } = daysOf(filter);
+  const days = [...state.spend.values()].filter(({ at }) => at >= first && at <= last);
+  const isSelected = (signer: Address) => filter.signers === null || filter.signers.includes(signer);
+  const signers = [...new Set(days.map(({ signer }) => signer))].filter(isSelected);
   const sums = new Map<string, Spender>();
   for (const row of figures(state, HOUR_S, { ...filter, signers })) {
     if (row.completed === 0) continue;

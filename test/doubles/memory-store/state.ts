@@ -1,4 +1,5 @@
 import type { FigureRow } from "../../../src/domain/figures/figures.ts";
+import type { SpendRow } from "../../../src/domain/figures/spend.ts";
 import { type Hash, type Hex, type Lane, type LaneKey, laneKey } from "../../../src/domain/lane.ts";
 import type {
   Approval,
@@ -192,6 +193,7 @@ export class DatabaseState {
   abis: AbiDocument = { items: [], changedAt: null, changedBy: null };
   /** Statistics, by bucket and by the instance that counted them. */
   figures = new Map<string, FigureRow>();
+  spend = new Map<string, SpendRow>();
   /** The next nonce of each lane at the beginning of the feed's epoch. */
   epochFloors = new Map<LaneKey, number>();
   /** Usage of API keys, by chain. */
@@ -240,6 +242,7 @@ export class DatabaseState {
       confirmations: new Map(this.confirmations),
       geneses: new Map(this.geneses),
       figures: new Map(this.figures),
+      spend: new Map(this.spend),
       epochFloors: new Map(this.epochFloors),
       keyUse: new Map(this.keyUse),
       reports: new Map(this.reports),

@@ -7,6 +7,7 @@ import { Client } from "pg";
 import type { Browser, CDPSession, Page } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, inject, it } from "vitest";
 import { launchBrowser } from "../../support/browser.ts";
+import { fillFigures } from "../../support/large-figures.ts";
 import { BUSY_CHAIN, fillTables, signerAt } from "../../support/large-tables.ts";
 
 const LANES = 10_000;
@@ -33,7 +34,7 @@ const PAGES = [
 /** A stretch that is chosen on the strip. */
 const HOUR = "createdAfter=2026-01-01T00:00:00.000Z&createdBefore=2026-01-01T01:00:00.000Z";
 
-const FIGURES = { finality: { 90: 5 }, baseFee: ["5000000000", 5, "2000000000"], troubles: { STUCK: 1 } };
+const WEEK_AGO = new Date(Date.now() - 7 * 86_400_000).toISOString();
 
 /** The API requests that each page sends, and those that typing or clicking on a page causes. */
 const ASKED = [
@@ -55,6 +56,8 @@ const ASKED = [
   "/signer-names",
   `/history?chainId=${BUSY_CHAIN}&step=600`,
   `/history?signer=${STUCK}&chainId=${BUSY_CHAIN}&step=600`,
+  `/history?from=${WEEK_AGO}`,
+  `/history?signer=${STUCK}&from=${WEEK_AGO}`,
   `/tx?${HOUR}&limit=50`,
 ];
 
@@ -82,18 +85,8 @@ describe("a node with a million transactions", () => {
          SELECT row_number() OVER (ORDER BY t.tx_id), 1, t.tx_id, t.chain_id, t.signer, t.nonce, t.outcome, true, now()
          FROM fencepost.transaction AS t WHERE t.outcome IS NOT NULL`,
       );
-      // A day of the strip: every lane was active in every hour, and its chain in every minute.
-      await client.query(
-        `INSERT INTO fencepost.figures
-           (signer, step_seconds, at, chain_id, instance_id, created, completed, failed, fees, detail)
-         SELECT l.signer, 3600, date_trunc('hour', now()) - h * interval '1 hour', l.chain_id, $1::uuid, 5, 5, 0, 1e15, $2::jsonb
-         FROM fencepost.lane AS l, generate_series(0, 23) AS h
-         UNION ALL
-         SELECT '', 60, date_trunc('minute', now()) - m * interval '1 minute', $3::bigint, $1::uuid, 350, 350, 0, 1e17, $2::jsonb
-         FROM generate_series(0, 1439) AS m`,
-        ["019a4b7e-5d2c-7c3e-9f10-2b4d6f8a0c1e", FIGURES, BUSY_CHAIN],
-      );
-      await client.query("VACUUM (ANALYZE) fencepost.completion, fencepost.figures");
+      await client.query("VACUUM (ANALYZE) fencepost.completion");
+      await fillFigures(client, LANES, 7);
       const { rows } = await client.query<{ count: string }>("SELECT count(*) FROM fencepost.transaction");
       expect(Number(rows[0]?.count)).toBeGreaterThanOrEqual(ROWS);
     } finally {

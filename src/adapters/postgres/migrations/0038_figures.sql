@@ -16,8 +16,22 @@ CREATE TABLE fencepost.figures (
   detail jsonb NOT NULL,
   PRIMARY KEY (signer, step_seconds, at, chain_id, instance_id)
 ) WITH (fillfactor = 70, autovacuum_vacuum_scale_factor = 0.05);
--- Finds old rows, and the signers of a range of time.
+-- Finds old rows.
 CREATE INDEX figures_by_time ON fencepost.figures (step_seconds, at);
+
+-- Ranks of the signers that pay most: one row for each lane, day (UTC) and instance. `ranks` has the fees from the start of the day to
+-- the end of each hour, rounded, so that any hours of a day are the difference of two elements. They only select the signers whose
+-- exact amounts are then read from `figures`: summing the hours of ten thousand lanes takes seconds.
+CREATE TABLE fencepost.spend (
+  signer text COLLATE "C" NOT NULL,
+  at timestamptz NOT NULL,
+  chain_id bigint NOT NULL,
+  instance_id uuid NOT NULL,
+  ranks double precision[] NOT NULL,
+  PRIMARY KEY (signer, at, chain_id, instance_id)
+) WITH (fillfactor = 70, autovacuum_vacuum_scale_factor = 0.05);
+-- Finds old rows, and all signers of a range of days.
+CREATE INDEX spend_by_day ON fencepost.spend (at);
 
 -- ABIs by which calls, logs and errors are shown to people. One document for all nodes.
 CREATE TABLE fencepost.abi_document (

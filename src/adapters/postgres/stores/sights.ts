@@ -3,6 +3,7 @@
  * exceptional rows, and the newest rows.
  */
 import { ALL_SIGNERS } from "../../../domain/figures/figures.ts";
+import { daysOf } from "../../../domain/figures/spend.ts";
 import type { TroubledLane } from "../../../domain/troubles/find.ts";
 import { revived } from "../../../domain/troubles/rows.ts";
 import type { FigureStore } from "../../../ports/figure-store.ts";
@@ -12,10 +13,18 @@ import { laneOf, withLane } from "../rows/columns.ts";
 import { ask, type Reading } from "../session/connections.ts";
 import type { DurableRuntime } from "../session/durably.ts";
 import * as past from "../statements/cluster-past.ts";
-import { readFigures, readSpenders, writeFigures } from "../statements/figure.ts";
+import {
+  rankSigners,
+  rankSpenders,
+  readFigures,
+  readSpenders,
+  writeFigures,
+  writeSpend,
+} from "../statements/figure.ts";
 import * as find from "../statements/find.ts";
 import { listOpenNotices } from "../statements/notice.ts";
 import * as sight from "../statements/sight.ts";
+import type { Command } from "../statements/statement.ts";
 import { preferOrder } from "../statements/transaction-page.ts";
 import { noticeOf } from "./kept-notices.ts";
 import { writeRows } from "./leases.ts";
@@ -81,14 +90,25 @@ const isoOf = (...times: readonly Date[]) =>
 
 function statisticsFrom(reading: Reading, counting: DurableRuntime): FigureStore {
   return {
-    async writeFigures({ lane: { chainId, signer }, instanceId, token }, rows) {
-      const counted = rows.map((row) => ({ ...row, instanceId }));
-      return (await writeRows(counting, writeFigures(counted, chainId, signer, token))).length > 0;
+    async writeFigures({ lane: { chainId, signer }, instanceId, token }, { figures, spend }) {
+      const counted = figures.map((row) => ({ ...row, instanceId }));
+      const ranked = spend.map((row) => ({ ...row, ranks: `{${row.ranks}}`, instanceId }));
+      const owned = [chainId, signer, token] as const;
+      const isWritten = async (command: Command) => (await writeRows(counting, command)).length > 0;
+      return (
+        (counted.length === 0 || (await isWritten(writeFigures(counted, ...owned)))) &&
+        (ranked.length === 0 || (await isWritten(writeSpend(ranked, ...owned))))
+      );
     },
     figures: (stepSeconds, { signers, chains, from, to }) =>
       ask(reading, readFigures(signers ?? [ALL_SIGNERS], stepSeconds, ...isoOf(from, to), chains)),
-    spenders: ({ signers, chains, from, to }, limit) =>
-      ask(reading, readSpenders(...isoOf(from, to), chains, signers, limit)),
+    async spenders({ signers, chains, from, to }, limit) {
+      const { first, before, last, until } = daysOf({ from, to });
+      const range = [...isoOf(first), before, ...isoOf(last), until, chains, limit];
+      const rank = signers === null ? rankSpenders(...range) : rankSigners(...range, signers);
+      const found = new Set((await ask(reading, rank)).map(({ signer }) => signer));
+      return ask(reading, readSpenders(...isoOf(from, to), chains, [...found], limit));
+    },
   };
 }
 
