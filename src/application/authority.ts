@@ -30,7 +30,7 @@ const managing = unlimited("cannot manage API keys");
 /** Seven permission rules, and the calls under each. A call without a rule does not compile. */
 const RULES: { readonly [Name in keyof FencepostApi]: Rule<Name> } = {
   // 1. Open: every authenticated caller may make these calls.
-  ...{ nodes: everybody, readiness: everybody, newIds: everybody, abis: everybody },
+  ...{ nodes: everybody, readiness: everybody, newIds: everybody },
   // `firstHash` is open to every caller: its argument is the id of a transaction that the caller has just created.
   ...{ firstHash: everybody, me: asKey },
 
@@ -64,6 +64,8 @@ const RULES: { readonly [Name in keyof FencepostApi]: Rule<Name> } = {
   // 7. Unlimited: only a key without limits may grant or change rights, so that no key extends its own.
   ...{ keys: managing, addKey: managing, revokeKey: managing },
   ...{ applyPolicies: unlimited("cannot change policies"), putAbis: unlimited("cannot change ABIs") },
+  // The entries name the contracts of all signers. A limited key gets its own transactions in words.
+  abis: unlimited("cannot read the ABIs of all contracts"),
   ...{ kill: stopping, endKill: stopping },
 };
 

@@ -250,7 +250,7 @@ const everything: Partial<FencepostApi> = {
         }),
       ],
     }),
-  abis: async () => inside({ items: [], changedAt: null, changedBy: null }),
+  abis: async () => inside({ items: [], configured: [], changedAt: null, changedBy: null }),
   putAbis: async () => ({
     items: [{ name: "Payouts", addresses: [SIGNER], abi: ["event Paid(address to)"] }],
     ...{ changedAt: new Date(0), changedBy: "operator:a" },

@@ -29,7 +29,7 @@ export function createReads(ports: ReadPorts) {
      * Explains why a transaction is not final yet, and what would help. With `blockerByNonce`, only the nonce of the
      * transaction that it waits for is shown.
      */
-    explain: (txId: string, options?: { readonly blockerByNonce?: boolean }) => explanationOf(ports, txId, options),
+    explain: (txId: string, options?: { readonly blockerByNonce?: boolean }) => explanationOf(looking, txId, options),
     completions: async (query: CompletionsQuery) => {
       const page = await feed.page(query);
       return query.include === "cost" ? { ...page, items: await withCosts(ports, page.items) } : page;
