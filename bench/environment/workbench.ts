@@ -95,7 +95,9 @@ async function openSetup(
   if (suspended) await suspendAll(launcher, databaseUrl, signers);
   const nodes: NodeProcess[] = [];
   while (nodes.length < nodeCount)
-    nodes.push(await startNode({ launcher: options.launcher ?? launcher, environment, configFile, logFile, profileTo }));
+    nodes.push(
+      await startNode({ launcher: options.launcher ?? launcher, environment, configFile, logFile, profileTo }),
+    );
   if (nodeCount > 1) await untilSpread(databaseUrl, Math.ceil(count / nodeCount));
   const node = nodes[0] as NodeProcess;
   return {

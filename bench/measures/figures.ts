@@ -59,7 +59,12 @@ function figuresOf(on: readonly Spent[], off: readonly Spent[]): readonly Figure
   const perTransaction = (turns: readonly Spent[], of: (spent: Spent) => number) => 1_000 * median(turns.map(of));
   const compared = (measure: string, of: (spent: Spent) => number): Figure => {
     const [value, without] = [perTransaction(on, of), perTransaction(off, of)];
-    return { measure, value, unit: "µs per tx", reference: { name: "without", value: without, ratio: value / without } };
+    return {
+      measure,
+      value,
+      unit: "µs per tx",
+      reference: { name: "without", value: without, ratio: value / without },
+    };
   };
   return [
     {

@@ -150,7 +150,10 @@ export function createAbiCalls(ports: AbiPorts & { readonly abiBook: Pick<AbiBoo
 }
 
 /** Parses the body of PUT /abis, and the ABIs of the configuration. */
-export function parseAbis(ports: Pick<AbiPorts, "codec">, { items, ...others }: { readonly items?: unknown }): readonly NamedAbi[] {
+export function parseAbis(
+  ports: Pick<AbiPorts, "codec">,
+  { items, ...others }: { readonly items?: unknown },
+): readonly NamedAbi[] {
   const [unknown] = Object.keys(others);
   if (unknown !== undefined) throw invalid(unknown, "is not a known field");
   if (!Array.isArray(items) || items.length > MOST_ITEMS)

@@ -11,7 +11,8 @@ import { readDocument } from "./read-document.ts";
 export async function loadPolicies({
   policies: { file, document },
 }: Pick<Config, "policies">): Promise<Policies | null> {
-  const [name, written] = file === null ? ["policies", document] : [file, await readDocument("FENCEPOST_POLICY_FILE", file)];
+  const [name, written] =
+    file === null ? ["policies", document] : [file, await readDocument("FENCEPOST_POLICY_FILE", file)];
   if (written === null) return null;
   const parsed = parsePolicies(written, createCodec());
   if ("policies" in parsed) return parsed.policies;

@@ -65,6 +65,9 @@ interface Holder {
   readonly since: string;
 }
 
+/** Ids of the locks that this process holds. */
+const held = new Set<string>();
+
 async function takeLock(path: string) {
   const lock = `${path}.lock`;
   const own: Holder = { id: randomUUID(), host: hostname(), pid: process.pid, since: new Date().toISOString() };
@@ -77,6 +80,7 @@ async function takeLock(path: string) {
     await rm(`${lock}.${own.id}`, { force: true });
     if (!(await createdNew(lock, text))) throw misuse(heldBy(path, null));
   }
+  held.add(own.id);
   return {
     /** Writes a file under the lock. A failed write counts for nothing: the position is replaced after the rows. */
     async during(written: string, write: () => Promise<void>) {
@@ -88,6 +92,7 @@ async function takeLock(path: string) {
       });
     },
     async release() {
+      held.delete(own.id);
       const holder = holderOf(await unlessMissing(lock, readFile(lock, "utf8")));
       if (holder?.id === own.id) await rm(lock, { force: true });
     },
@@ -121,10 +126,10 @@ function holderOf(text: string | null): Holder | null {
 }
 
 /** Processes of another machine count as running. So does a process of another user, which may not be signalled. */
-function isRunning({ host, pid }: Holder) {
+function isRunning({ id, host, pid }: Holder) {
   if (host !== hostname()) return true;
   // The earlier process of a restarted container often had the same id as this one.
-  if (pid === process.pid) return false;
+  if (pid === process.pid) return held.has(id);
   try {
     process.kill(pid, 0);
     return true;

@@ -185,7 +185,11 @@ describe("the book of figures", () => {
     await book.write();
     const hours = rowsOf(A, 3_600);
     expect(hours.map(({ fees }) => fees)).toEqual([40n, -40n, 55n]);
-    expect(hours.map(({ detail }) => detail.keys)).toEqual([[["shop", 1, "40"]], [["shop", 0, "-40"]], [["shop", 1, "55"]]]);
+    expect(hours.map(({ detail }) => detail.keys)).toEqual([
+      [["shop", 1, "40"]],
+      [["shop", 0, "-40"]],
+      [["shop", 1, "55"]],
+    ]);
     const days = writes.flatMap(({ spend }) => spend);
     expect(days.at(-1)?.ranks).toEqual([41, 1, 57]);
   });

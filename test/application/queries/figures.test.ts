@@ -5,7 +5,7 @@ import { KeyRates } from "../../../src/application/key-rates.ts";
 import { costs } from "../../../src/application/queries/costs.ts";
 import type { ANYBODY } from "../../../src/domain/keys/principal.ts";
 import type { CostFilter } from "../../../src/ports/query-store.ts";
-import { ManualClock } from "../../doubles/manual-clock.ts";
+import { createManualClock } from "../../doubles/manual-clock.ts";
 import { CHAIN_ID, SIGNER, SIGNERS, transfer, World, type WorldNode, type WorldOptions } from "../../support/world.ts";
 
 const codec = createCodec();
@@ -103,7 +103,7 @@ describe("the costs query", () => {
         return { items: [], next: own };
       },
     } as unknown as Parameters<typeof costs>[0]["store"];
-    const ports = { codec, store, clock: new ManualClock(), settings: {} as never };
+    const ports = { codec, store, clock: createManualClock(), settings: {} as never };
     const { next } = await costs(ports, {}, limits);
     expect(Buffer.from(next ?? "", "base64url").toString("hex")).toBe(own.replaceAll("-", ""));
     expect(read).toEqual(Array.from({ length: 20 }, () => limits));
@@ -225,7 +225,7 @@ describe("the caller's own key, and the names of signers", () => {
 });
 
 describe("ABIs", () => {
-  const token = "0x00000000000000000000000000000000000000aa";
+  const token = "0x00000000000000000000000000000000000000aa" as const;
   const payouts = { name: "Payouts", addresses: [token], abi: ["function transfer(address receiver, uint256 wei)"] };
   const data = codec.encodeCall("transfer(address,uint256)", [token, "42"]);
 

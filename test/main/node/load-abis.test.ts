@@ -35,7 +35,9 @@ describe("the ABIs of a node's configuration", () => {
       await expect(loading).rejects.toThrow(/FENCEPOST_ABI_FILE: .* cannot be read/);
     }
     const wrong = { items: [{ name: "Payouts", abi: ["function ("] }] };
-    await expect(loadAbis({ abis: { file: null, document: wrong } })).rejects.toThrow(/abis: items\.0\.abi: is not an ABI/);
+    await expect(loadAbis({ abis: { file: null, document: wrong } })).rejects.toThrow(
+      /abis: items\.0\.abi: is not an ABI/,
+    );
     await writeFile(file, "[]");
     await expect(loadAbis({ abis: { file, document: null } })).rejects.toThrow(/items: must be a list/);
   });

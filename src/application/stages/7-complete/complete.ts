@@ -75,7 +75,11 @@ export function complete(
  * The mined attempt. Whether it is another program's follows from the contents that the endpoints agree on, or else
  * from the stored attempt.
  */
-function minedOf({ attempts }: Pick<Tracked, "attempts">, receipt: Receipt | null, isForeign: boolean | undefined): MinedAttempt | null {
+function minedOf(
+  { attempts }: Pick<Tracked, "attempts">,
+  receipt: Receipt | null,
+  isForeign: boolean | undefined,
+): MinedAttempt | null {
   const mined = attempts.find((attempt) => attempt.txHash === receipt?.txHash);
   return mined === undefined ? null : { ...mined, isForeign: isForeign ?? mined.foreign === true };
 }
