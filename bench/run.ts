@@ -5,6 +5,7 @@ import { openWorkbench, type Workbench } from "./environment/workbench.ts";
 import { measureBatchCreate } from "./measures/batch-create.ts";
 import { measureBroadcastLatency } from "./measures/broadcast-latency.ts";
 import { measureConfirm } from "./measures/confirm.ts";
+import { measureFigures } from "./measures/figures.ts";
 import { measureIdle } from "./measures/idle.ts";
 import { measureIdleLanes, measureLanes } from "./measures/lanes.ts";
 import { measureReads } from "./measures/reads.ts";
@@ -25,6 +26,7 @@ const MEASURES: Readonly<Record<string, Measure>> = {
   reads: measureReads,
   lanes: measureLanes,
   resting: measureIdleLanes,
+  figures: measureFigures,
 };
 
 const chosen = ({ only }: BenchOptions) =>

@@ -30,6 +30,8 @@ export interface SetupOptions {
   readonly nodes?: number;
   /** Unless said otherwise, the 50 ms of a chain that holds nobody up. */
   readonly blockTimeMs?: number;
+  /** Program that is started instead of the build's launcher. */
+  readonly launcher?: string;
   /** Settings of the node, over those of every measure. */
   readonly environment?: Readonly<Record<string, string>>;
 }
@@ -93,7 +95,9 @@ async function openSetup(
   if (suspended) await suspendAll(launcher, databaseUrl, signers);
   const nodes: NodeProcess[] = [];
   while (nodes.length < nodeCount)
-    nodes.push(await startNode({ launcher, environment, configFile, logFile, profileTo }));
+    nodes.push(
+      await startNode({ launcher: options.launcher ?? launcher, environment, configFile, logFile, profileTo }),
+    );
   if (nodeCount > 1) await untilSpread(databaseUrl, Math.ceil(count / nodeCount));
   const node = nodes[0] as NodeProcess;
   return {

@@ -99,7 +99,7 @@ async function measureBusy(bench: Workbench, pace: Pace, lanes: number): Promise
   }
 }
 
-function createInTurn({ signers }: Setup): (connection: Connection) => Promise<number> {
+export function createInTurn({ signers }: Setup): (connection: Connection) => Promise<number> {
   let turn = 0;
   return async (connection) => {
     const signer = signers[turn++ % signers.length]?.address ?? "";
@@ -175,7 +175,7 @@ async function measureResting(bench: Workbench, pace: Pace, resting: Resting): P
   }
 }
 
-async function untilHeld({ databaseUrl }: Setup, lanes: number): Promise<void> {
+export async function untilHeld({ databaseUrl }: Setup, lanes: number): Promise<void> {
   const held = "SELECT count(*)::int AS held FROM fencepost.lane WHERE owner_instance IS NOT NULL";
   while (((await query<{ held: number }>(databaseUrl, held))[0]?.held ?? 0) < lanes) await pause(LOOK_AGAIN_MS);
 }

@@ -159,7 +159,7 @@ export interface RequestQuery {
 }
 
 export interface ListQuery
-  extends Partial<Omit<ListFilter, "signer" | "txHash" | "after" | "createdAfter" | "createdBefore">> {
+  extends Partial<Omit<ListFilter, "signer" | "within" | "txHash" | "after" | "createdAfter" | "createdBefore">> {
   /** Instants: ISO 8601 with an offset, or a Date. */
   readonly createdAfter?: string | Date;
   readonly createdBefore?: string | Date;

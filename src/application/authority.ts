@@ -30,7 +30,7 @@ const managing = unlimited("cannot manage API keys");
 /** Seven permission rules, and the calls under each. A call without a rule does not compile. */
 const RULES: { readonly [Name in keyof FencepostApi]: Rule<Name> } = {
   // 1. Open: every authenticated caller may make these calls.
-  ...{ nodes: everybody, readiness: everybody, newIds: everybody, abis: everybody },
+  ...{ nodes: everybody, readiness: everybody, newIds: everybody },
   // `firstHash` is open to every caller: its argument is the id of a transaction that the caller has just created.
   ...{ firstHash: everybody, me: asKey },
 
@@ -46,12 +46,13 @@ const RULES: { readonly [Name in keyof FencepostApi]: Rule<Name> } = {
   ...{ explain: explained, signedAs: foundSigned },
 
   // 4. Listed: a call that returns a list leaves out the entries that the key may not see.
-  ...{ transactions: listed({ narrows: true }), completions: listed({ filtered: true }), signers: listed() },
+  completions: listedInFeed,
   ...{ signer: listedLanes, leases: listedLeases, namedSigners: asKey },
   ...{ policies: ownPolicies, policyUsage: ownUsage },
   // For the next calls, the application itself leaves out everything outside the key's limits.
   ...{ overview: narrowed, search: narrowed, clusterHistory: narrowed, attention: namedAndNarrowed },
   ...{ notices: namedAndNarrowed, actOnLane: narrowed, acknowledge: narrowed },
+  ...{ transactions: namedAndNarrowed, signers: namedAndNarrowed },
   ...{ costs: namedAndNarrowed, history: namedAndNarrowed },
 
   // 5. Named: a call that names a lane or a chain is refused if the lane or chain is outside the key's limits.
@@ -63,6 +64,8 @@ const RULES: { readonly [Name in keyof FencepostApi]: Rule<Name> } = {
   // 7. Unlimited: only a key without limits may grant or change rights, so that no key extends its own.
   ...{ keys: managing, addKey: managing, revokeKey: managing },
   ...{ applyPolicies: unlimited("cannot change policies"), putAbis: unlimited("cannot change ABIs") },
+  // The entries name the contracts of all signers. A limited key gets its own transactions in words.
+  abis: unlimited("cannot read the ABIs of all contracts"),
   ...{ kill: stopping, endKill: stopping },
 };
 
@@ -192,20 +195,13 @@ function explained(call: Call<"explain">, { principal, limited, api }: Key): Cal
 }
 
 /**
- * Items that the key may not see are removed from a page, so a page may be short or empty and still have a next page.
- * In the completion feed, `next` advances past the removed items' sequence numbers.
+ * Completions that the key may not see are removed from a page, so a page may be short or empty. Sequence numbers keep
+ * their place: `next` advances past the removed ones.
  */
-function listed({ narrows = false, ...mark }: { readonly narrows?: boolean; readonly filtered?: true } = {}) {
-  return <Query extends object | undefined, Page extends { readonly items: readonly OnLane[] }>(
-    call: (query: Query) => Promise<Page>,
-    { principal, limited }: Key,
-  ): typeof call => {
-    const only = narrows && { ...onlyOne(principal.signers, "signer"), ...onlyOne(principal.chains, "chainId") };
-    return async (query) => {
-      refuseNamed(principal, query ?? {});
-      const page = await call({ ...only, ...query } as Query);
-      return limited ? { ...page, items: seen(principal, page.items), ...mark } : page;
-    };
+function listedInFeed(call: Call<"completions">, { principal, limited }: Key): Call<"completions"> {
+  return async (query) => {
+    const page = await call(query);
+    return limited ? { ...page, items: seen(principal, page.items), filtered: true } : page;
   };
 }
 
@@ -379,11 +375,6 @@ interface Names {
 function refuseNamed(principal: Principal, named: Names) {
   const signer = named.signer?.toLowerCase() as Address | undefined;
   refuseOutside(principal, { ...(signer && { signer }), ...(named.chainId && { chainId: named.chainId }) });
-}
-
-function onlyOne<T>(limit: ReadonlySet<T> | null, name: string): Readonly<Record<string, T>> {
-  const [one] = limit?.size === 1 ? limit : [];
-  return one === undefined ? {} : { [name]: one };
 }
 
 /** Removes the ids of other transactions from an explanation: they may belong to another API key. */

@@ -3,6 +3,7 @@ import type { CeilingSettings } from "../domain/fees/ceilings.ts";
 import type { RepricingStrategy } from "../domain/fees/repricing.ts";
 import type { Address } from "../domain/lane.ts";
 import type { Pools } from "../domain/nonces/pool.ts";
+import type { NamedAbi } from "../ports/abi-store.ts";
 
 /** Settings of the application. `main` reads their values from the configuration. */
 export interface NodeSettings {
@@ -19,6 +20,8 @@ export interface NodeSettings {
   readonly pools: Pools;
   /** Names of signers, for people; if absent, no signer has one. */
   readonly signerNames?: ReadonlyMap<Address, string>;
+  /** ABIs of the configuration, used for what the database's ABIs do not describe; if absent, there are none. */
+  readonly abis?: readonly NamedAbi[];
 }
 
 export interface LeaseSettings {

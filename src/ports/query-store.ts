@@ -1,4 +1,5 @@
 import type { TransactionCost } from "../domain/figures/costs.ts";
+import type { Limits } from "../domain/keys/principal.ts";
 import type { Address, Hash, Hex, Lane } from "../domain/lane.ts";
 import type { Approval, Completion, LedgerAttempt, PolicyUse, WaitingIntent } from "../domain/ledger/index.ts";
 import type { Use } from "../domain/policy/use.ts";
@@ -60,6 +61,8 @@ export interface HistoryRecord extends Status {
 export interface ListFilter {
   readonly chainId?: number;
   readonly signer?: Address;
+  /** Only the lanes of an API key. A page and its end must not depend on rows of other lanes. */
+  readonly within?: Limits;
   readonly state?: State;
   readonly requestId?: string;
   readonly txHash?: Hash;
@@ -76,7 +79,7 @@ export interface ListFilter {
 /** Transactions whose costs are read: those of a list. */
 export type CostFilter = Pick<
   ListFilter,
-  "chainId" | "signer" | "createdAfter" | "createdBefore" | "order" | "after" | "limit"
+  "chainId" | "signer" | "within" | "createdAfter" | "createdBefore" | "order" | "after" | "limit"
 >;
 
 export interface CostPage {
@@ -130,6 +133,8 @@ export interface LaneRecord extends LeaseRecord, Pick<LaneSnapshot, "cursor" | "
 /** Filter of a list of lanes; an absent field filters nothing. */
 export interface LaneFilter {
   readonly chainId?: number;
+  /** Only the lanes of an API key. */
+  readonly within?: Limits;
   /** Node that owns the lanes. */
   readonly owner?: string;
   /** True: only lanes that are suspended, stuck or unowned, or have a nonce gap or a transaction on hold. */

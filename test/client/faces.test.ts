@@ -250,10 +250,10 @@ const everything: Partial<FencepostApi> = {
         }),
       ],
     }),
-  abis: async () => inside({ items: [], changedAt: null, changedBy: null }),
+  abis: async () => inside({ items: [], configured: [], changedAt: null, changedBy: null }),
   putAbis: async () => ({
     items: [{ name: "Payouts", addresses: [SIGNER], abi: ["event Paid(address to)"] }],
-    ...{ changedAt: new Date(0), changedBy: "operator:a" },
+    ...{ configured: [], changedAt: new Date(0), changedBy: "operator:a" },
   }),
   me: async () =>
     inside({ key: "a", scopes: ["read" as const], signers: [SIGNER], chains: null, nodeId: "n", version: "1" }),

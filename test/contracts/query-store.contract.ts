@@ -1,7 +1,8 @@
 import { randomUUID } from "node:crypto";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { isWithin, type Limits } from "../../src/domain/keys/principal.ts";
 import type { Lane } from "../../src/domain/lane.ts";
-import { type State, TRANSITIONS } from "../../src/domain/transaction/transitions.ts";
+import { STATES, type State, TRANSITIONS } from "../../src/domain/transaction/transitions.ts";
 import type { NewCompletion } from "../../src/ports/lane-store.ts";
 import type { CostFilter, CostPage, LaneRecord, ListFilter } from "../../src/ports/query-store.ts";
 import {
@@ -209,6 +210,47 @@ export function queryStoreContract(name: string, create: () => Promise<StoreSubj
           }
           expect(paged).toEqual(whole);
         }
+      }
+    });
+
+    // protects [Attacks] src/adapters/postgres/stores/pages.ts, src/adapters/postgres/rows/page-scopes.ts
+    it("reads pages of an API key's lanes alone, as if there were no others", async () => {
+      const { lane, attempts } = await populate();
+      const others = await populate();
+      const fence = await holdLane(store, { chainId: 3, signer: lane.signer });
+      await allocate(store, fence, [anIntent(fence.lane), anIntent(fence.lane)]);
+      await subject.intake(anIntent(fence.lane), anIntent(others.lane));
+      const limits: readonly Limits[] = [
+        { signers: new Set([lane.signer]), chains: null },
+        { signers: new Set([lane.signer, others.lane.signer, uniqueAddress()]), chains: null },
+        { signers: new Set([lane.signer, others.lane.signer]), chains: new Set([lane.chainId]) },
+        { signers: null, chains: new Set([3, 55]) },
+        { signers: new Set([uniqueAddress()]), chains: null },
+      ];
+      const everything = await store.transactions({ order: "oldest", limit: 1_000 });
+      const states: Partial<ListFilter>[] = STATES.map((state) => ({ state }));
+      for (const within of limits) {
+        for (const filter of [{}, ...states, { chainId: 3 }, { signer: lane.signer }, { createdAfter: new Date(0) }]) {
+          const expected = everything.filter(
+            (record) =>
+              isWithin(within, record.lane) &&
+              (filter.state === undefined || record.state === filter.state) &&
+              (filter.chainId === undefined || record.lane.chainId === filter.chainId) &&
+              (filter.signer === undefined || record.lane.signer === filter.signer),
+          );
+          const oldest = expected.map(({ txId }) => txId);
+          expect(await ids({ ...filter, within, limit: 1_000 })).toEqual(oldest);
+          expect(await ids({ ...filter, within, order: "newest", limit: 1_000 })).toEqual([...oldest].reverse());
+          expect(await ids({ ...filter, within, limit: 2 })).toEqual(oldest.slice(0, 2));
+        }
+        const { items } = await store.costs({ within, order: "oldest", limit: 1_000 });
+        const spent = everything.filter((record) => isWithin(within, record.lane) && record.intakeId === undefined);
+        expect(items.map(({ txId }) => txId).sort()).toEqual(spent.map(({ txId }) => txId).sort());
+        const hidden = !isWithin(within, lane);
+        expect(await ids({ txHash: attempts[0].txHash, within })).toHaveLength(hidden ? 0 : 1);
+        const known = (await store.lanesAfter(null, 1_000)).filter((record) => isWithin(within, record.lane));
+        expect(await store.lanesAfter(null, 1_000, { within })).toEqual(known);
+        expect(await store.lanesAfter(null, 1, { within })).toEqual(known.slice(0, 1));
       }
     });
 

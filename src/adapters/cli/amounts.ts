@@ -30,6 +30,7 @@ function tooFine(text: string, unit: string) {
 
 /** Formats an amount in wei as ether, for people. */
 export function inEther(amount: string | bigint): string {
+  if (BigInt(amount) < 0n) return `-${inEther(-BigInt(amount))}`;
   const digits = BigInt(amount).toString().padStart(19, "0");
   const fraction = digits.slice(-18).replace(/0+$/, "");
   return `${digits.slice(0, -18)}${fraction === "" ? "" : `.${fraction}`} ether`;

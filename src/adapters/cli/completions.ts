@@ -100,6 +100,14 @@ export function addExport(program: Command, ports: RemotePorts): void {
 
 async function exportFeed(client: FencepostClient, options: ExportOptions, io: CliIo) {
   const file = options.to === undefined ? null : await io.openExport(options.to);
+  try {
+    await exportTo(file, client, options, io);
+  } finally {
+    await file?.close();
+  }
+}
+
+async function exportTo(file: ExportFile | null, client: FencepostClient, options: ExportOptions, io: CliIo) {
   const saved = file === null ? null : positionOf(file, options.to ?? "");
   let after = options.after ?? saved?.after;
   let epoch = options.epoch ?? saved?.epoch;

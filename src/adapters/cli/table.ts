@@ -204,6 +204,6 @@ export function csvOf(columns: readonly string[], rows: readonly object[], withH
 /** Spreadsheets run a text that begins like a formula, and callers choose request ids: it gets an apostrophe. */
 function csvCell(value: unknown) {
   const raw = String(value ?? "");
-  const text = typeof value === "string" && /^[=+\-@\t\r]/.test(raw) ? `'${raw}` : raw;
+  const text = typeof value === "string" && /^[=+\-@\t\r\n＝＋－＠]/.test(raw) ? `'${raw}` : raw;
   return /[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
 }

@@ -47,6 +47,8 @@ export interface ExportFile {
   append(rows: string, atByte: number): Promise<void>;
   /** Replaces the position, in one step. */
   mark(position: string): Promise<void>;
+  /** Lets other exports write to the file. */
+  close(): Promise<void>;
 }
 
 const COLOURS = { red: 31, green: 32, yellow: 33, cyan: 36, grey: 90, bold: 1 } as const;

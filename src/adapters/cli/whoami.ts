@@ -50,15 +50,25 @@ export function addAbis(program: Command, ports: RemotePorts): void {
   });
 }
 
-const abisTable = tableOf<Abis["items"][number]>("there is no ABI: calls are shown by the token standards alone", {
+const abisTable = ({ items, configured }: Abis, view: View) =>
+  abiRows({ items: [...items.map((each) => ({ ...each, of: "all nodes" })), ...configured.map(ofNode)] }, view);
+
+const ofNode = (abi: Abis["items"][number]) => ({ ...abi, of: "this node's configuration" });
+
+type AbiRow = ReturnType<typeof ofNode>;
+
+const abiRows = tableOf<AbiRow>("there is no ABI: calls are shown by the token standards alone", {
   name: "name",
+  of: "of",
   entries: ({ abi }) => abi.length,
   contracts: ({ addresses }) => addresses?.join(", ") ?? "every other one",
 });
 
 function readAbis(file: string, text: string): PutAbis {
   try {
-    return JSON.parse(text);
+    // `abis show --json` prints more than the items: what it prints can be edited and applied.
+    const { items, changedAt: _, changedBy: __, configured: ___, ...others } = JSON.parse(text);
+    return { items, ...others };
   } catch (error) {
     throw misused(`${file}: is not JSON: ${(error as Error).message}`);
   }

@@ -23,7 +23,7 @@ export interface LaneWork {
 /** All ports of API calls; queries and operations pick from it. */
 export interface CallPorts extends Omit<Ports, "signer">, Omit<WorkPorts, keyof Ports> {
   readonly signer: WorkPorts["signer"] & Pick<Ports["signer"], "addresses">;
-  readonly settings: Pick<NodeSettings, "nodeId" | "version" | "signerNames">;
+  readonly settings: Pick<NodeSettings, "nodeId" | "version" | "signerNames" | "abis">;
   /** How long a final transaction is kept; if absent, for ever. */
   readonly retention?: { readonly ageMs: number };
 }

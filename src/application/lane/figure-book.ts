@@ -131,7 +131,7 @@ export class FigureBook {
       const place = { chainId: lane.chainId, signer };
       for (const step of [MINUTE_S, HOUR_S] as const) this.countsAt(place, minute, step, Figures).merge(row);
     }
-    if (row.completed > 0) this.countsAt(lane, minute, DAY_S, Spend).add(minute, row);
+    if (row.completed > 0 || row.fees !== 0n) this.countsAt(lane, minute, DAY_S, Spend).add(minute, row);
   }
 
   /** Counts of the bucket that contains a minute, which is written with the next write. */
@@ -231,7 +231,7 @@ type Completed = Extract<Change, { readonly kind: "completed" }>;
 
 function complete(figures: Figures, { completion: { state }, owner }: Completed, moved: Moved | undefined) {
   if (state === "STUCK") figures.stuck++;
-  else if (state === "REORGED") figures.reorged++;
+  else if (state === "REORGED") figures.withdraw(owner, costOf(moved).fees);
   else figures.complete({ isFailed: state === "FAILED_FINAL", owner, ...costOf(moved) });
 }
 

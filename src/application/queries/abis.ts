@@ -1,6 +1,7 @@
 /**
- * Puts calls, logs and errors into words by the ABIs of the database, for people who read them. Nothing is decided by
- * them. Every node reads the document again after a few seconds, and only while something is shown.
+ * Puts calls, logs and errors into words by the ABIs of the database and of this node's configuration, for people who
+ * read them. Nothing is decided by them. Every node reads the document again after a few seconds, and only while
+ * something is shown.
  */
 import { invalid } from "../../domain/errors.ts";
 import type { Address } from "../../domain/lane.ts";
@@ -12,7 +13,7 @@ import { Answers } from "../chain/answers.ts";
 import type { CallPorts } from "../chain/work-ports.ts";
 import { encoded } from "../requests/fields.ts";
 
-type AbiPorts = Pick<CallPorts, "codec" | "store" | "clock">;
+type AbiPorts = Pick<CallPorts, "codec" | "store" | "clock" | "settings">;
 
 const READ_EVERY_MS = 5_000;
 /** Longest call data that is decoded: whoever creates a transaction chooses its size. */
@@ -78,15 +79,16 @@ export class AbiBook {
 
   private book() {
     return this.books.about("book", READ_EVERY_MS, async () => {
-      const document = await this.ports.store.abis();
+      const { items } = await this.ports.store.abis();
       // Reading the same ABIs again would take as long as the first time.
-      const text = JSON.stringify(document.items);
-      if (this.last?.text !== text) this.last = { text, book: this.indexed(document) };
+      const text = JSON.stringify(items);
+      if (this.last?.text !== text)
+        this.last = { text, book: this.indexed([...items, ...(this.ports.settings.abis ?? [])]) };
       return this.last.book;
     });
   }
 
-  private indexed({ items }: AbiDocument): Book {
+  private indexed(items: readonly NamedAbi[]): Book {
     this.standard ??= { contract: null, words: this.ports.codec.readWords(STANDARD) };
     const { standard } = this;
     const byAddress = new Map<Address, Entry[]>();
@@ -134,19 +136,24 @@ const CONTROL = /\p{Cc}/u;
 
 /** The calls that read and replace the ABIs. */
 export function createAbiCalls(ports: AbiPorts & { readonly abiBook: Pick<AbiBook, "forget"> }) {
+  const withConfigured = (stored: AbiDocument) => ({ ...stored, configured: ports.settings.abis ?? [] });
   return {
     /** The ABIs that calls, logs and errors are shown by. */
-    abis: () => ports.store.abis(),
+    abis: async () => withConfigured(await ports.store.abis()),
     /** Replaces all ABIs. INVALID_REQUEST if one of them cannot be read. */
     putAbis: async (request: { readonly items?: unknown }, actor: string) => {
       const stored = await ports.store.replaceAbis(parseAbis(ports, request), actor);
       ports.abiBook.forget();
-      return stored;
+      return withConfigured(stored);
     },
   };
 }
 
-function parseAbis(ports: AbiPorts, { items, ...others }: { readonly items?: unknown }): readonly NamedAbi[] {
+/** Parses the body of PUT /abis, and the ABIs of the configuration. */
+export function parseAbis(
+  ports: Pick<AbiPorts, "codec">,
+  { items, ...others }: { readonly items?: unknown },
+): readonly NamedAbi[] {
   const [unknown] = Object.keys(others);
   if (unknown !== undefined) throw invalid(unknown, "is not a known field");
   if (!Array.isArray(items) || items.length > MOST_ITEMS)
@@ -176,7 +183,7 @@ function checkStorable(item: unknown, path: string) {
 
 const UNSTORABLE = /\0|\p{Surrogate}/u;
 
-function parseAbi({ codec }: AbiPorts, item: unknown, path: string): NamedAbi {
+function parseAbi({ codec }: Pick<AbiPorts, "codec">, item: unknown, path: string): NamedAbi {
   const { name, abi, addresses } = Object(item) as Readonly<Record<string, unknown>>;
   if (typeof name !== "string" || name === "" || name.length > LONGEST_NAME || CONTROL.test(name))
     throw invalid(`${path}.name`, `must be text of up to ${LONGEST_NAME} characters, none of them a control character`);

@@ -11,7 +11,7 @@ import {
   failedShareOf,
   type TransactionCost,
 } from "../../domain/figures/costs.ts";
-import { ANYBODY, isWithin, type Limits } from "../../domain/keys/principal.ts";
+import { ANYBODY, type Limits } from "../../domain/keys/principal.ts";
 import type { Address } from "../../domain/lane.ts";
 import type { CostFilter } from "../../ports/query-store.ts";
 import type { CallPorts } from "../chain/work-ports.ts";
@@ -41,7 +41,13 @@ export async function costs(
   const { by = "signer", chainId } = query;
   if (!COST_GROUPS.includes(by)) throw invalid("by", `must be one of ${COST_GROUPS.join(", ")}`);
   const { from, to } = rangeOf(ports, query);
-  const range = { createdAfter: from, createdBefore: to, order: "oldest", limit: READ_AT_ONCE } as const;
+  const range = {
+    within: limits,
+    createdAfter: from,
+    createdBefore: to,
+    order: "oldest",
+    limit: READ_AT_ONCE,
+  } as const;
   const signer = given(query.signer, (value) => parseSigner(ports.codec, value, "signer"));
   const sums = new CostSums(by);
   let after = given(query.after, openCursor);
@@ -49,8 +55,7 @@ export async function costs(
   for (let read = 0; ; read += READ_AT_ONCE) {
     const filter: CostFilter = defined({ ...range, chainId, signer, after });
     const page = await ports.store.costs(filter);
-    const seen = page.items.filter(({ lane }) => isWithin(limits, lane));
-    for (const cost of await Promise.all(seen.map((row) => asMined(ports, row)))) sums.add(cost);
+    for (const cost of await Promise.all(page.items.map((row) => asMined(ports, row)))) sums.add(cost);
     if (page.next === null) break;
     after = page.next;
     if (read + READ_AT_ONCE >= MOST_TRANSACTIONS) {

@@ -46,8 +46,31 @@ export async function explanationOf(
   const situation = await situationOf(ports, record);
   const explanation = blockerByNonce ? explain(situation) : await explainBehind(ports, record, situation);
   const pool = await ports.store.poolOf(record.txId);
-  if (pool === null) return explanation;
-  return { ...explanation, summary: `${explanation.summary} Its signer was chosen from the pool ${pool}.` };
+  const chosen = pool === null ? [] : [`Its signer was chosen from the pool ${pool}.`];
+  return { ...explanation, summary: [explanation.summary, ...(await inWords(ports, record)), ...chosen].join(" ") };
+}
+
+/** Longest call or error in a summary. The data of a call is chosen by whoever creates it. */
+const LONGEST_WORDS = 300;
+
+/** The caller's call, and the error that it reverted with, as far as an ABI has words for them. */
+async function inWords({ abiBook, look }: ExplainPorts, record: TransactionRecord): Promise<readonly string[]> {
+  const call = (await silent(abiBook?.calls()))?.(record);
+  const isReverted = record.receipt?.status === "reverted";
+  const shown = isReverted ? await silent(look?.(record)) : null;
+  const named = shown && (await silent(abiBook?.look(shown, record)));
+  const { name = null, message = null } = (named ?? shown)?.revert ?? {};
+  const error = [name, message].filter((each) => each !== null && each !== "").join(": ");
+  const args = call?.args.map((each) => `${each.name}: ${each.value}`).join(", ");
+  return [
+    ...(call === undefined ? [] : [`It calls ${cut(`${call.contract ?? "its receiver"}.${call.name}(${args})`)}.`]),
+    ...(error === "" ? [] : [`It reverted with ${cut(error)}.`]),
+  ];
+}
+
+function cut(text: string) {
+  const plain = text.replace(/\p{Cc}/gu, " ");
+  return plain.length > LONGEST_WORDS ? `${plain.slice(0, LONGEST_WORDS)}…` : plain;
 }
 
 /** Explains a transaction together with the one that it waits for. */

@@ -10,10 +10,12 @@ import { GAS_OF_NOTHING } from "../../domain/troubles/possible.ts";
 import type { ExplainedHole, ExplainedLane } from "../../domain/troubles/situation.ts";
 import { MAY_LACK_COMMITS } from "../../domain/troubles/words.ts";
 import type { LaneRecord, TransactionRecord } from "../../ports/query-store.ts";
+import type { ChainLook } from "../api.ts";
 import type { CallPorts } from "../chain/work-ports.ts";
 import type { KillSwitch } from "../cluster/kill-switch.ts";
 import { forbiddenBy } from "../lane/limits.ts";
 import type { ChainSettings } from "../settings.ts";
+import type { AbiBook } from "./abis.ts";
 import type { NodeReports } from "./node-reports.ts";
 import { signerAwayOf } from "./signers.ts";
 
@@ -22,6 +24,9 @@ export interface ExplainPorts
   readonly codec: Pick<CallPorts["codec"], "checksum">;
   readonly kills: Pick<KillSwitch, "concerning">;
   readonly reports: Pick<NodeReports, "unownedSince">;
+  /** Puts the call, and the error that it reverted with, into words; if absent, they are left out. */
+  readonly abiBook?: Pick<AbiBook, "calls" | "look">;
+  readonly look?: (record: TransactionRecord) => Promise<ChainLook>;
   /** If true, the chain is not called: the values are those that the loops read last. */
   readonly remembered?: boolean;
 }

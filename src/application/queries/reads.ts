@@ -24,12 +24,12 @@ export function createReads(ports: ReadPorts) {
     transaction: (txId: string, include?: readonly Include[]) => transaction(looking, txId, include),
     transactionByRequest: (query: RequestQuery, include?: readonly Include[]) =>
       transactionByRequest(looking, query, include),
-    transactions: (query: ListQuery) => transactions(looking, query),
+    transactions: (query: ListQuery, limits?: Limits) => transactions(looking, query, limits),
     /**
      * Explains why a transaction is not final yet, and what would help. With `blockerByNonce`, only the nonce of the
      * transaction that it waits for is shown.
      */
-    explain: (txId: string, options?: { readonly blockerByNonce?: boolean }) => explanationOf(ports, txId, options),
+    explain: (txId: string, options?: { readonly blockerByNonce?: boolean }) => explanationOf(looking, txId, options),
     completions: async (query: CompletionsQuery) => {
       const page = await feed.page(query);
       return query.include === "cost" ? { ...page, items: await withCosts(ports, page.items) } : page;
@@ -38,7 +38,7 @@ export function createReads(ports: ReadPorts) {
      * One page of lanes, ordered by signer and chain. The chain's values are those that this node's loops last
      * received.
      */
-    signers: (query?: SignersQuery) => signers(ports, query),
+    signers: (query?: SignersQuery, limits?: Limits) => signers(ports, query, limits),
     /**
      * One item per chain that the signer has a lane on or, if this node holds its key, could have one; `fresh` reads
      * the values from the chain now. UNKNOWN_SIGNER if there is no lane and this node does not hold the key.

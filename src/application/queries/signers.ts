@@ -4,6 +4,7 @@
  */
 import { defined } from "../../domain/defined.ts";
 import { FencepostError, invalid } from "../../domain/errors.ts";
+import { ANYBODY, isWithin, type Limits } from "../../domain/keys/principal.ts";
 import { type Address, type Lane, laneKey } from "../../domain/lane.ts";
 import type { WindowLimit } from "../../domain/pace/lane-pace.ts";
 import { signerAwaited } from "../../domain/pace/lane-pace.ts";
@@ -37,10 +38,11 @@ const CURSOR = /^(0x[0-9a-f]{40}):([1-9][0-9]{0,15})$/;
 export async function signers(
   ports: SignerPorts,
   query: SignersQuery = {},
+  limits: Limits = ANYBODY,
 ): Promise<{ readonly items: readonly SignerView[]; readonly next: string | null }> {
   const { limit = DEFAULT_PAGE, chainId, owner, needs } = query;
   const after = query.after === undefined ? null : openCursor(query.after);
-  const filter = defined({ chainId, owner, needsAttention: needs === "attention" ? true : undefined });
+  const filter = defined({ within: limits, chainId, owner, needsAttention: needs === "attention" ? true : undefined });
   const known = await ports.store.lanesAfter(after, limit + 1, filter);
   const end = known.length > limit ? known.at(-1)?.lane : undefined;
   const isBetween = (lane: Lane) =>
@@ -48,7 +50,7 @@ export async function signers(
   // A lane that was never used has no owner and no problem, so it does not match a filter by owner or by problems.
   const isAsked = (lane: Lane) =>
     owner === undefined && needs === undefined && (chainId === undefined || lane.chainId === chainId);
-  const others = unusedLanes(ports, known).filter((lane) => isAsked(lane) && isBetween(lane));
+  const others = unusedLanes(ports, known).filter((lane) => isWithin(limits, lane) && isAsked(lane) && isBetween(lane));
   const records = [...known, ...others.map(unused)].sort((a, b) => compareKeys(a.lane, b.lane));
   const page = records.slice(0, limit);
   const last = page.at(-1);

@@ -2,6 +2,7 @@ import { ageInWords } from "../../domain/cluster/retention.ts";
 import { defined } from "../../domain/defined.ts";
 import { FencepostError, invalid } from "../../domain/errors.ts";
 import { worstCost } from "../../domain/fees/ceilings.ts";
+import { ANYBODY, type Limits } from "../../domain/keys/principal.ts";
 import { isSpent } from "../../domain/ledger/index.ts";
 import { isSettled } from "../../domain/transaction/transitions.ts";
 import type { OutcomeQuestion } from "../../ports/chain.ts";
@@ -73,11 +74,13 @@ async function ofPool({ store }: TransactionQueryPorts, asked: AskedOfPool) {
 export async function transactions(
   ports: TransactionQueryPorts,
   query: ListQuery,
+  limits: Limits = ANYBODY,
 ): Promise<{ readonly items: readonly TransactionView[]; readonly next: string | null }> {
   const { chainId, state, signer, txHash, after, order = "newest", limit = DEFAULT_PAGE } = query;
   const filter: ListFilter = defined({
     order,
     limit: limit + 1,
+    within: limits,
     chainId,
     state,
     requestId: parseRequestId(query.requestId) ?? undefined,

@@ -29,6 +29,11 @@ const NamedAbi = closed("NamedAbi", {
 
 export const Abis = named("Abis", {
   items: list(NamedAbi),
+  configured: list(
+    NamedAbi,
+    "ABIs of this node's configuration, used for contracts, and for calls, that `items` does not describe. PUT does not change them.",
+    [],
+  ),
   changedAt: nullable(Timestamp),
   changedBy: nullable(text("`operator:<name of the API key>`.", "operator:alice")),
 });
@@ -48,6 +53,8 @@ export const abis = declared({
     scope: READ,
     face: "abis",
     summary: "Read the ABIs that calls, logs and reverts are decoded with",
+    description:
+      "Only for a key without limits: the entries name the contracts of all signers. Every key gets its own transactions in words.",
     answers: ok("Known to every node within seconds.", Abis),
   },
   putAbis: {

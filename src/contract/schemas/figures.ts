@@ -1,6 +1,6 @@
 import { type Static, Type } from "typebox";
 import { COST_GROUPS } from "../../domain/figures/costs.ts";
-import { Address, After, ChainId, Decimal, Price, Timestamp } from "./scalars.ts";
+import { Address, After, ChainId, Decimal, Price, SignedDecimal, Timestamp } from "./scalars.ts";
 import { amount, count, described, list, named, nullable, object, oneOf, query, text } from "./shapes.ts";
 
 /** Figures over time: history buckets, and costs of transactions. */
@@ -8,6 +8,10 @@ import { amount, count, described, list, named, nullable, object, oneOf, query, 
 const Fees = described(
   Decimal,
   "Fees paid in wei: gas used × price, and amounts paid beside gas (blobs, rollup data).",
+);
+const CorrectedFees = described(
+  SignedDecimal,
+  "Fees paid in wei, less those of outcomes that a reorg withdrew in this time: below 0 if those were higher.",
 );
 const KeyName = nullable(
   text("Name of the API key that created the transactions; null: no key was required.", "checkout"),
@@ -38,7 +42,7 @@ const HistoryBucket = named("HistoryBucket", {
       "Highest price per gas that the mined payloads offered in wei; null: none was mined, or there are several chains.",
     ),
   ),
-  fees: Fees,
+  fees: CorrectedFees,
   troubles: list(
     object({ code: text("", "STUCK"), count: count("", 1) }),
     "Alerts that were raised in this time, by code.",
@@ -55,11 +59,11 @@ export const History = named(
     stepSeconds: count("Length of a bucket: 60, or a multiple of it.", 300),
     buckets: list(HistoryBucket, "Oldest first. A bucket in which nothing happened is left out."),
     keys: list(
-      object({ key: KeyName, chainId: ChainId, completed: count("", 60), fees: Fees }),
+      object({ key: KeyName, chainId: ChainId, completed: count("", 60), fees: CorrectedFees }),
       "Spend by API key, highest first.",
     ),
     signers: list(
-      object({ signer: Address, name: SignerName, chainId: ChainId, completed: count("", 60), fees: Fees }),
+      object({ signer: Address, name: SignerName, chainId: ChainId, completed: count("", 60), fees: CorrectedFees }),
       "Spend by signer, highest first: at most 20. Counted by the hour, so that it may cover a little more than `from` to `to`.",
     ),
   },

@@ -41,6 +41,12 @@ const decimal = (example: string) =>
 
 /** Numbers in responses that may exceed the precision of a double, as decimal strings. */
 export const Decimal = decimal("1000000000000000");
+export const SignedDecimal = Type.Unsafe<`${bigint}`>({
+  type: "string",
+  pattern: "^(0|-?[1-9][0-9]*)$",
+  description: "Integer in decimal digits; amounts are in wei.",
+  examples: ["1000000000000000"],
+});
 export const Gas = decimal("21000");
 export const Price = decimal("2000000000");
 

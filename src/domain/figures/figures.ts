@@ -97,6 +97,16 @@ export class Figures {
     increase(this.finality, slotOf(mined.ageMs), 1);
   }
 
+  /**
+   * Counts an outcome that a reorg withdrew: its fees were not paid, and they are counted again with the next outcome.
+   * So the fees of a bucket may be below 0.
+   */
+  withdraw(owner: string | null, fees: bigint): void {
+    this.reorged++;
+    this.fees -= fees;
+    if (fees !== 0n) this.spend(owner, 0, -fees);
+  }
+
   trouble(code: string): void {
     increase(this.troubles, code, 1);
   }

@@ -69,6 +69,12 @@ export function isWithin({ signers, chains }: Limits, { signer, chainId }: Lane)
   return (signers === null || signers.has(signer)) && (chains === null || chains.has(chainId));
 }
 
+/** The signers, or the chains, that a query and the key's limit have in common; null for all. */
+export function inCommon<T>(named: T | undefined, limit: ReadonlySet<T> | null = null): readonly T[] | null {
+  if (named === undefined) return limit && [...limit];
+  return limit?.has(named) === false ? [] : [named];
+}
+
 /** Throws FORBIDDEN if the caller named a lane outside its key's signers and chains. */
 export function refuseOutside({ signers, chains }: Limits, { signer, chainId }: Partial<Lane>): void {
   if (signer !== undefined && signers?.has(signer) === false) {

@@ -47,6 +47,11 @@ const CONTRADICTIONS: readonly Contradiction[] = [
     `contradicts ${SETTINGS.policies.variable}; set one of them`,
   ],
   [
+    "abiFile",
+    (all) => !isMissing(all, "abiFile") && !isMissing(all, "abis"),
+    `contradicts ${SETTINGS.abis.variable}; set one of them`,
+  ],
+  [
     "adminHost",
     (all) => all.values.adminPort === null && !isMissing(all, "adminHost"),
     `has no effect without ${SETTINGS.adminPort.variable}`,

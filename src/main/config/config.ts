@@ -75,6 +75,7 @@ export function buildConfig({ values, chains }: Resolution, nodeId: string) {
     policies: { file: values.policyFile, document: values.policies },
     pools: values.pools ?? new Map(),
     signerNames: values.signerNames ?? new Map(),
+    abis: { file: values.abiFile, document: values.abis },
     mode: values.mode,
     lease: {
       durationMs: values.leaseDuration,

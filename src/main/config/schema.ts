@@ -313,6 +313,10 @@ export const SETTINGS = {
     pools: optional(credentials.pools, { show: credentials.showPools }),
     /** Names of signers, shown to people beside the address. */
     signerNames: optional(credentials.signerNames, { show: credentials.showSignerNames }),
+    /** JSON file of ABIs by which calls, logs and errors of contracts are shown. */
+    abiFile: optional(text),
+    /** The ABIs inside the configuration, instead of in a file. */
+    abis: optional(document, { show: () => "set" }),
     /** Whether any node accepts a request (`worker-queue`), or redirects it to the lane's owner (`basic`). */
     mode: oneOf("worker-queue", "basic"),
     /**

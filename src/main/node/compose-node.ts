@@ -26,6 +26,7 @@ import type { ChainConfig, ConfigFor } from "../config/config.ts";
 import { advisedChain, reportingRepricing } from "./advised-chain.ts";
 import { awaitDatabase, type Patience } from "./await-database.ts";
 import type { Extensions } from "./extensions.ts";
+import { loadAbis } from "./load-abis.ts";
 import { loadPolicies } from "./load-policies.ts";
 import { maskedHook, maskedSigner } from "./masked-ports.ts";
 import { openSigning } from "./open-signing.ts";
@@ -87,8 +88,9 @@ export async function composeNode(parts: NodeParts) {
     // while this node holds its own lock. The first check is made now, the second at the end of the start.
     const sessionLock = keep(new PostgresSessionLock(direct));
     const opening = openChains(config, { telemetry, entropy, mask, keep }, repricing);
-    const [policies, signer, chains, url] = await Promise.all([
+    const [policies, abis, signer, chains, url] = await Promise.all([
       loadPolicies(config),
+      loadAbis(config),
       openSigning(config, { telemetry, entropy, bounds: signingBounds(opening) }).then(keep),
       opening,
       parts.url,
@@ -121,7 +123,7 @@ export async function composeNode(parts: NodeParts) {
       ...(config.retention && { retention: { store, ...config.retention } }),
     };
     const ports = { ...resources, policies, alerts, codec, ...system, ...optional };
-    const node = new FencepostNode(ports, { ...settingsOf(config), url, version });
+    const node = new FencepostNode(ports, { ...settingsOf(config), abis, url, version });
     parts.onBuilt?.(node, { gate: peers.gate, store });
     await node.start(patiently);
     /** Closes the node first, then its adapters. */

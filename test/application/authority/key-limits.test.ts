@@ -79,26 +79,19 @@ describe("an API key limited to signers and chains", () => {
 
   // protects [Attacks] src/application/authority.ts
   it("sees only its own lanes in every list and in the feed", async () => {
-    const transactions = vi.fn(async () => ({ items: each((lane) => sampleTransaction({ lane })), next: "more" }));
     const api = limitedTo(
       key(),
       scriptedApi({
-        transactions,
         completions: async () => ({
           epoch: 1,
           items: each((lane, at) => sampleCompletion({ lane, seq: at + 5 })),
           next: 7,
         }),
-        signers: async () => ({ items: each((lane) => sampleSigner({ lane })), next: null }),
         signer: async () => each((lane) => sampleSigner({ lane })),
         leases: async () => each((lane) => sampleLease({ lane })),
       }),
     );
     const lanes = (items: readonly { readonly lane: Lane }[]) => items.map(({ lane }) => lane);
-    const page = await api.transactions({ limit: 3 });
-    expect([lanes(page.items), page.next]).toEqual([[MINE], "more"]);
-    expect(transactions).toHaveBeenCalledWith({ signer: SIGNER, chainId: CHAIN_ID, limit: 3 });
-    expect(lanes((await api.signers()).items)).toEqual([MINE]);
     expect(lanes(await api.signer(SIGNER))).toEqual([MINE]);
     expect(lanes(await api.leases())).toEqual([MINE]);
     const feed = await api.completions({ after: 4 });
@@ -108,6 +101,30 @@ describe("an API key limited to signers and chains", () => {
       scriptedApi({ completions: async () => ({ epoch: 1, items: [], next: 0 }) }),
     );
     expect(await unlimited.completions({ after: 0 })).toEqual({ epoch: 1, items: [], next: 0 });
+  });
+
+  // protects [Attacks] src/application/authority.ts, src/application/queries/transactions.ts, src/application/queries/signers.ts
+  it("gets full pages whose cursors name nothing of other lanes", async () => {
+    const world = new World();
+    const { node } = await world.startNode();
+    const [first, other, last] = SIGNERS as unknown as readonly [typeof SIGNER, typeof SIGNER, typeof SIGNER];
+    for (const [n, signer] of [first, other, other, other, last, other].entries())
+      await world.settle(node.api.create(transfer({ requestId: `r${n}`, signer })));
+    const api = limitedTo(key({ signers: new Set([first, last]), chains: null }), node.api);
+    const read = (cursor: string) => Buffer.from(cursor, "base64url");
+    const newest = await world.settle(api.transactions({ limit: 1 }));
+    const oldest = await world.settle(api.transactions({ limit: 1, after: newest.next ?? "" }));
+    expect([newest, oldest].map(({ items }) => items.map(({ lane }) => lane.signer))).toEqual([[last], [first]]);
+    expect(oldest.next).toBeNull();
+    expect(read(newest.next ?? "").toString("hex")).toBe(newest.items[0]?.txId.replaceAll("-", ""));
+    const lanes = await world.settle(api.signers({ limit: 1 }));
+    expect(read(lanes.next ?? "").toString()).toContain(lanes.items[0]?.address);
+    const more = await world.settle(api.signers({ limit: 1, after: lanes.next ?? "" }));
+    expect([lanes, more].flatMap(({ items }) => items.map(({ address }) => address)).sort()).toEqual(
+      [first, last].sort(),
+    );
+    expect(more.next).toBeNull();
+    await world.close();
   });
 
   // protects [Attacks] src/application/authority.ts

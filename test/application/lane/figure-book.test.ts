@@ -169,6 +169,31 @@ describe("the book of figures", () => {
     expect(rowsOf({ signer: "" })[0]?.detail.troubles).toEqual({ FEE_CEILING_REACHED: 1, CHAIN_STALLED: 1 });
   });
 
+  // protects [Figures] src/application/lane/figure-book.ts, src/domain/figures/figures.ts
+  it("takes back the fees of an outcome that a reorg withdrew, also in a later bucket", async () => {
+    const paid = (gasCost: bigint) => ({ kind: "moved", item: { txId: "t", paid: { ordinal: 1, gasCost } } });
+    const ended = (state: string) => ({ kind: "completed", completion: { txId: "t", state }, owner: "shop" });
+    const happens = (gasCost: bigint, state: string) =>
+      count(A, [{ ...paid(gasCost), at: clock.now() }, ended(state)] as unknown as Change[]);
+    happens(40n, "CONFIRMED");
+    await book.write();
+    await clock.advance(3_600_000);
+    happens(40n, "REORGED");
+    await book.write();
+    await clock.advance(3_600_000);
+    happens(55n, "CONFIRMED");
+    await book.write();
+    const hours = rowsOf(A, 3_600);
+    expect(hours.map(({ fees }) => fees)).toEqual([40n, -40n, 55n]);
+    expect(hours.map(({ detail }) => detail.keys)).toEqual([
+      [["shop", 1, "40"]],
+      [["shop", 0, "-40"]],
+      [["shop", 1, "55"]],
+    ]);
+    const days = writes.flatMap(({ spend }) => spend);
+    expect(days.at(-1)?.ranks).toEqual([41, 1, 57]);
+  });
+
   // protects [Figures] src/application/lane/figure-book.ts
   it("writes one row more for each lane with an outcome: its spend by the hours of a day", async () => {
     const pay = (of: Lane, gasCost: bigint) => {

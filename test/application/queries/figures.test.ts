@@ -2,7 +2,10 @@ import { afterEach, describe, expect, it } from "vitest";
 import { createCodec } from "../../../src/adapters/evm/codec/codec.ts";
 import { limitedTo } from "../../../src/application/authority.ts";
 import { KeyRates } from "../../../src/application/key-rates.ts";
+import { costs } from "../../../src/application/queries/costs.ts";
 import type { ANYBODY } from "../../../src/domain/keys/principal.ts";
+import type { CostFilter } from "../../../src/ports/query-store.ts";
+import { createManualClock } from "../../doubles/manual-clock.ts";
 import { CHAIN_ID, SIGNER, SIGNERS, transfer, World, type WorldNode, type WorldOptions } from "../../support/world.ts";
 
 const codec = createCodec();
@@ -87,6 +90,23 @@ describe("the costs query", () => {
     await expect(world.settle(as(entry, [OTHER]).costs({ signer: SIGNER }))).rejects.toMatchObject({
       code: "FORBIDDEN",
     });
+  });
+
+  // protects [Attacks] src/application/queries/costs.ts
+  it("reads nothing of other lanes for a restricted key, so that neither next nor its place depends on them", async () => {
+    const limits = principal([OTHER]);
+    const read: unknown[] = [];
+    const own = "0197f000-0000-7000-8000-000000000001";
+    const store = {
+      costs: async ({ within }: CostFilter) => {
+        read.push(within);
+        return { items: [], next: own };
+      },
+    } as unknown as Parameters<typeof costs>[0]["store"];
+    const ports = { codec, store, clock: createManualClock(), settings: {} as never };
+    const { next } = await costs(ports, {}, limits);
+    expect(Buffer.from(next ?? "", "base64url").toString("hex")).toBe(own.replaceAll("-", ""));
+    expect(read).toEqual(Array.from({ length: 20 }, () => limits));
   });
 
   it("adds to each completion what its transaction has cost, if that is asked for", async () => {
@@ -205,12 +225,12 @@ describe("the caller's own key, and the names of signers", () => {
 });
 
 describe("ABIs", () => {
-  const token = "0x00000000000000000000000000000000000000aa";
+  const token = "0x00000000000000000000000000000000000000aa" as const;
   const payouts = { name: "Payouts", addresses: [token], abi: ["function transfer(address receiver, uint256 wei)"] };
   const data = codec.encodeCall("transfer(address,uint256)", [token, "42"]);
 
-  async function sentTo(to: string) {
-    const { node } = await settledWorld(0);
+  async function sentTo(to: string, options: WorldOptions = {}) {
+    const { node } = await settledWorld(0, options);
     const fees = { gas: 60_000, maxFeePerGas: "20000000000", maxPriorityFeePerGas: "1000000000" };
     const request = { ...transfer({ payload: { to, data, ...fees } }), allowNoCode: true };
     const { txId } = await world.settle(node.api.create(request));
@@ -260,10 +280,40 @@ describe("ABIs", () => {
     expect((await world.settle(node.api.abis())).items).toEqual([]);
   });
 
-  it("are changed only by a key without limits", async () => {
-    const entry = await settledWorld(0);
-    await expect(world.settle(as(entry, [SIGNER]).putAbis({ items: [] }, "operator:a"))).rejects.toMatchObject({
-      code: "FORBIDDEN",
-    });
+  // protects [Attacks] src/application/authority.ts
+  it("are read and changed only by a key without limits; its own transactions are in words for every key", async () => {
+    const { node, txId } = await sentTo(token);
+    await world.settle(node.api.putAbis({ items: [payouts] }, "operator:a"));
+    const limited = limitedTo(principal([SIGNER]), node.api, new KeyRates(world.clock));
+    const refused = { code: "FORBIDDEN", extras: { rule: "signers" } };
+    await expect(world.settle(limited.putAbis({ items: [] }, "operator:a"))).rejects.toMatchObject(refused);
+    await expect(world.settle(limited.abis())).rejects.toMatchObject(refused);
+    expect((await world.settle(limited.transaction(txId))).decoded?.contract).toBe("Payouts");
+    const everywhere = limitedTo({ ...principal([]), signers: null }, node.api, new KeyRates(world.clock));
+    expect((await world.settle(everywhere.abis())).items).toHaveLength(1);
+  });
+
+  it("of the configuration are used for what the stored ones do not describe", async () => {
+    const other = { name: "Other", addresses: [SIGNER], abi: payouts.abi };
+    const { node, txId } = await sentTo(token, { node: { abis: [payouts, other] } });
+    const decoded = async () => (await world.settle(node.api.transaction(txId))).decoded;
+    expect(await decoded()).toMatchObject({ contract: "Payouts", args: [{ name: "receiver" }, { name: "wei" }] });
+    expect(await world.settle(node.api.abis())).toMatchObject({ items: [], configured: [payouts, other] });
+    await world.settle(node.api.putAbis({ items: [{ name: "Any", abi: payouts.abi }] }, "operator:a"));
+    expect((await decoded())?.contract).toBe("Payouts");
+    const stored = await world.settle(node.api.putAbis({ items: [{ ...payouts, name: "Stored" }] }, "operator:a"));
+    expect(stored.configured).toHaveLength(2);
+    expect((await decoded())?.contract).toBe("Stored");
+  });
+
+  it("put the call into words in an explanation too, cut to a line", async () => {
+    const { node, txId } = await sentTo(token);
+    const summary = async () => (await world.settle(node.api.explain(txId))).summary;
+    expect(await summary()).toMatch(/ It calls its receiver\.transfer\(to: 0x0+aA, amount: 42\)\.$/i);
+    const name = `a${"b".repeat(400)}`;
+    const abi = [`function transfer(address ${name}, uint256 wei)`];
+    await world.settle(node.api.putAbis({ items: [{ name: "Payouts", addresses: [token], abi }] }, "operator:a"));
+    expect(await summary()).toMatch(/ It calls Payouts\.transfer\(ab+/);
+    expect((await summary()).length).toBeLessThan(700);
   });
 });

@@ -477,6 +477,8 @@ describe("a transaction whose block left the chain", () => {
             to: "TRACKING",
             receipt: null,
             completion: { state: "REORGED", settled: false, txHash: hashNumber(1) },
+            // The figures take back what the outcome had counted.
+            paid: { ordinal: 1, gasCost: stored.gasUsed * (stored.effectiveGasPrice ?? 0n) },
           },
         ],
       },

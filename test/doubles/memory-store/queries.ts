@@ -1,5 +1,6 @@
 import { defined } from "../../../src/domain/defined.ts";
 import type { TransactionCost } from "../../../src/domain/figures/costs.ts";
+import { isWithin } from "../../../src/domain/keys/principal.ts";
 import { type Address, compareLanes, type Fence, type Hash, type Lane, laneKey } from "../../../src/domain/lane.ts";
 import {
   isSpent,
@@ -328,12 +329,17 @@ export function listLanesAfter(
     .slice(0, limit);
 }
 
-function isAsked(state: DatabaseState, record: LaneRecord, { chainId, owner, needsAttention }: LaneFilter): boolean {
+function isAsked(
+  state: DatabaseState,
+  record: LaneRecord,
+  { chainId, owner, needsAttention, within }: LaneFilter,
+): boolean {
   const { lane, suspendedBy, stuck, holes } = record;
   const isHeld = liveRows(state, lane).some(({ heldSince }) => heldSince !== null);
   const isUnowned = record.owner === null && liveRows(state, lane).some((tx) => !isSettled(tx.state));
   return (
     (chainId === undefined || lane.chainId === chainId) &&
+    (within === undefined || isWithin(within, lane)) &&
     (owner === undefined || record.owner?.nodeId === owner) &&
     (needsAttention !== true || suspendedBy !== null || stuck > 0 || holes.length > 0 || isHeld || isUnowned)
   );
@@ -456,6 +462,7 @@ function hasHash(row: TransactionRow, txHash: Hash | undefined): boolean {
 
 function matches(record: TransactionRecord, filter: ListFilter): boolean {
   return (
+    (filter.within === undefined || isWithin(filter.within, record.lane)) &&
     (filter.chainId === undefined || record.lane.chainId === filter.chainId) &&
     (filter.signer === undefined || record.lane.signer === filter.signer) &&
     (filter.state === undefined || record.state === filter.state) &&

@@ -113,6 +113,7 @@ describe("default settings", () => {
       policies: { file: null, document: null },
       pools: new Map(),
       signerNames: new Map(),
+      abis: { file: null, document: null },
       mode: "worker-queue",
       lease: { durationMs: 10_000, renewIntervalMs: 3000, clockSkewMs: 1000 },
       writer: { batchSize: 200, batchTimeoutMs: 2, shards: 256 * 64 },

@@ -16,8 +16,12 @@ export function shortId(txId) {
 
 const WEI_DIGITS = 18;
 
-/** @param {string} wei */
+/**
+ * @param {string} wei
+ * @returns {string}
+ */
 export function etherOf(wei) {
+  if (wei.startsWith("-")) return `-${etherOf(wei.slice(1)).replace("< ", "")}`;
   const digits = wei.padStart(WEI_DIGITS + 1, "0");
   const whole = digits.slice(0, -WEI_DIGITS).replace(/\B(?=(\d{3})+$)/g, ",");
   const fraction = digits.slice(-WEI_DIGITS).slice(0, 4).replace(/0+$/, "");
@@ -29,8 +33,10 @@ export function etherOf(wei) {
  * The exact amount in a larger unit, without rounding and without separators, so that it can be pasted.
  *
  * @param {string} wei
+ * @returns {string}
  */
 export function exactOf(wei, digits = WEI_DIGITS) {
+  if (wei.startsWith("-")) return `-${exactOf(wei.slice(1), digits)}`;
   const text = wei.padStart(digits + 1, "0");
   return `${text.slice(0, -digits)}.${text.slice(-digits)}`.replace(/\.?0+$/, "");
 }

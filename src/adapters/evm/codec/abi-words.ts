@@ -6,6 +6,7 @@
 import { decodeAbiParameters, decodeEventLog, hexToBytes, toEventSelector, toFunctionSelector } from "viem/utils";
 import type { Hash, Hex } from "../../../domain/lane.ts";
 import { type AbiWords, BadEncoding, type Words } from "../../../ports/codec.ts";
+import { checkInputs } from "./check-inputs.ts";
 import { shorten } from "./error-texts.ts";
 import { parseSignatures } from "./parse-signatures.ts";
 
@@ -48,29 +49,12 @@ function itemsOf(abi: readonly unknown[]): readonly Item[] {
   });
 }
 
-const TYPE = /^(address|bool|string|bytes\d{0,2}|u?int\d{0,3}|tuple|function)(\[\d{0,4}\])*$/;
-
 function asItem(value: unknown): Item {
   const item = Object(value) as Partial<Item>;
   const { inputs = [] } = item;
   if (typeof item.type !== "string" || !Array.isArray(inputs)) throw new Error("each entry needs a type");
   checkInputs(inputs);
   return { ...item, inputs } as Item;
-}
-
-const DEEPEST_TUPLE = 16;
-
-/** Checks parameters and the members of their tuples: viem's decoder takes long for tuples that are nested deeply. */
-function checkInputs(inputs: readonly unknown[], depth = 0) {
-  if (depth > DEEPEST_TUPLE) throw new Error("tuples are nested too deeply");
-  for (const input of inputs) {
-    const { type, name, components } = Object(input) as Readonly<Record<string, unknown>>;
-    if (typeof type !== "string" || !TYPE.test(type)) throw new Error("a parameter has an unknown type");
-    if (name !== undefined && typeof name !== "string") throw new Error("the name of a parameter must be text");
-    if (!type.startsWith("tuple")) continue;
-    if (!Array.isArray(components)) throw new Error("a tuple needs its components");
-    checkInputs(components, depth + 1);
-  }
 }
 
 function inAbi<T>(read: () => T): T {

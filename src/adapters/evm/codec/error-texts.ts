@@ -3,6 +3,8 @@ import type { Hex } from "../../../domain/lane.ts";
 import type { Revert } from "../../../ports/chain.ts";
 import type { DecodedError } from "../../../ports/codec.ts";
 import { isBytes, type RpcErrorAnswer } from "../rpc/rpc-errors.ts";
+import { checkInputs } from "./check-inputs.ts";
+import { parseSignatures } from "./parse-signatures.ts";
 
 /** Members of a JSON-RPC error object that a node may have set. */
 export type NodeError = Pick<RpcErrorAnswer, "code" | "message"> & { readonly data?: unknown };
@@ -106,8 +108,8 @@ const LONGEST_DATA = 10_000;
 export function decodeError(abi: readonly unknown[], data: Hex): DecodedError | null {
   if (data.length > LONGEST_DATA) return null;
   try {
-    const items = abi.every((item) => typeof item === "string") ? parseAbi(abi as readonly string[]) : abi;
-    const errors = (items as readonly { readonly type?: unknown }[]).filter(({ type }) => type === "error");
+    const items = abi.every((item) => typeof item === "string") ? parseSignatures(abi as readonly string[]) : abi;
+    const errors = (items as readonly AbiItem[]).filter((item) => item.type === "error" && isDecodable(item));
     const { errorName, args } = decodeErrorResult({ abi: errors as never, data }) as {
       readonly errorName: string;
       readonly args?: readonly unknown[];
@@ -117,6 +119,21 @@ export function decodeError(abi: readonly unknown[], data: Hex): DecodedError | 
     return { name: errorName, args: (args ?? []).map(asJson) };
   } catch {
     return null;
+  }
+}
+
+interface AbiItem {
+  readonly type?: unknown;
+  readonly inputs?: unknown;
+}
+
+/** The contract's author chooses the data, and the caller the ABI: together they must not keep the decoder busy. */
+function isDecodable({ inputs = [] }: AbiItem) {
+  try {
+    checkInputs(inputs as readonly unknown[]);
+    return true;
+  } catch {
+    return false;
   }
 }
 

@@ -11,16 +11,19 @@
  * whole table for rows that do not exist.
  */
 
-/**
- * SQL: the chains of a page as a table `scope`: the requested one ($4), else all chains that have lanes, or lanes of
- * the given signer.
- */
-export const chainsOf = (signer?: "$5" | "$6") => `
+/** SQL: the chains of a page as a table `scope`: the requested ones ($4), else all chains that have lanes. */
+export const CHAINS = `
   scope AS MATERIALIZED (
-    SELECT $4::bigint AS chain_id WHERE $4 IS NOT NULL
+    SELECT unnest($4::bigint[]) AS chain_id
     UNION
-    SELECT l.chain_id FROM fencepost.lane AS l
-    WHERE $4::bigint IS NULL${signer === undefined ? "" : ` AND l.signer = ${signer}::text`}
+    SELECT l.chain_id FROM fencepost.lane AS l WHERE $4::bigint[] IS NULL
+  )`;
+
+/** SQL: the lanes of these signers as a table `scope`, on the requested chains ($4) or on all. */
+export const lanesOf = (signers: "$5" | "$6") => `
+  scope AS MATERIALIZED (
+    SELECT l.chain_id, l.signer FROM fencepost.lane AS l
+    WHERE l.signer = ANY (${signers}::text[]) AND ($4::bigint[] IS NULL OR l.chain_id = ANY ($4))
   )`;
 
 /** SQL: chain id of an intake row that is not an alias, as in the index of waiting intents. */
@@ -33,11 +36,13 @@ export const WAITING_CHAIN = "CASE WHEN t.alias_of IS NULL THEN t.chain_id END";
 export const CHAINS_OF_INTAKE = `
   scope AS MATERIALIZED (
     WITH RECURSIVE waiting (chain_id) AS (
-      SELECT coalesce($4::bigint, ${nextInIntake("0")})
+      SELECT ${nextInIntake("0")} WHERE $4::bigint[] IS NULL
       UNION ALL
-      SELECT ${nextInIntake("waiting.chain_id")} FROM waiting WHERE waiting.chain_id IS NOT NULL AND $4 IS NULL
+      SELECT ${nextInIntake("waiting.chain_id")} FROM waiting WHERE waiting.chain_id IS NOT NULL
     )
     SELECT waiting.chain_id FROM waiting WHERE waiting.chain_id IS NOT NULL
+    UNION ALL
+    SELECT unnest($4::bigint[])
   )`;
 
 function nextInIntake(after: string) {
@@ -97,13 +102,13 @@ const FEW = 1_000;
  * state are: unsigned rows have the highest nonces, all others the lowest. If they are the larger part (`live.many`), a
  * scan by id finds them soon. Either way no more rows are read than the smaller part has.
  *
- * `ofLane`: a condition on `c`, the stored counts. `met`: a table of chains and ids; a chain with a full page in it is
+ * `counts`: the condition by which `c`, the stored counts, belong to `scope`. `met`: a table of chains and ids; a chain with a full page in it is
  * not collected.
  */
-export const liveIn = (ofLane: string, met = NONE_MET) => `
+export const liveIn = (counts: string, met = NONE_MET) => `
   kept AS MATERIALIZED (
-    SELECT c.signer, c.chain_id, c.state, c.count FROM scope JOIN fencepost.live_count AS c ON c.chain_id = scope.chain_id
-    WHERE c.state IN ('ALLOCATED', 'TRACKING', 'STUCK', 'CONFIRMED', 'FAILED_FINAL') AND ${ofLane}
+    SELECT c.signer, c.chain_id, c.state, c.count FROM scope JOIN fencepost.live_count AS c ON ${counts}
+    WHERE c.state IN ('ALLOCATED', 'TRACKING', 'STUCK', 'CONFIRMED', 'FAILED_FINAL')
   ),
   live AS MATERIALIZED (
     SELECT sums.chain_id, sums.own, sums.settled, sums.own > greatest(${FEW}, sums.others) AS many FROM (
@@ -176,6 +181,10 @@ export const IN_FLIGHT_MET = `met AS MATERIALIZED (
 
 /** SQL: the chains in which most live rows have the requested state, so that an index scan is used (`liveIn`). */
 export const MANY = "(SELECT live.chain_id FROM live WHERE live.many) AS scope";
+
+/** SQL: the same for `lanesOf`: the lanes on these chains. */
+export const MANY_OF_LANES =
+  "(SELECT scope.* FROM scope JOIN live ON live.chain_id = scope.chain_id WHERE live.many) AS scope";
 
 /** SQL: a page of `rows` by id. $1: the order, $2: the end of the previous page, $3: the page size. */
 export function byId(rows: "few" | "fencepost.transaction"): string {

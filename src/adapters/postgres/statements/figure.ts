@@ -121,7 +121,7 @@ function ranked(days: string) {
 export const readSpenders = statement<SpenderRow>("read-spenders")`
   SELECT f.signer, f.chain_id, sum(f.completed)::bigint AS completed, sum(f.fees) AS fees
   FROM fencepost.figures AS f
-  WHERE f.signer = ANY ($4::text[]) AND f.step_seconds = 3600 AND f.at >= $1 AND f.at < $2 AND f.completed > 0
+  WHERE f.signer = ANY ($4::text[]) AND f.step_seconds = 3600 AND f.at >= $1 AND f.at < $2 AND (f.completed > 0 OR f.fees <> 0)
     AND ($3::bigint[] IS NULL OR f.chain_id = ANY ($3))
   GROUP BY f.signer, f.chain_id
   ORDER BY sum(f.fees) DESC, sum(f.completed) DESC, f.signer, f.chain_id

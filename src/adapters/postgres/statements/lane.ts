@@ -123,8 +123,8 @@ export type LaneStateRow = Omit<LaneSnapshot, "tracking" | "watched" | "holes" |
 
 /**
  * Lists at most $4 lanes after ($1 signer, $2 chain), up to signer $3. The numbers of open transactions that have a
- * nonce come from counters; only waiting intents and reservations are counted. Optional filters: one chain ($5), one
- * node ($6), and only lanes that need an operator ($7). The oldest waiting transaction has the lowest nonce or the
+ * nonce come from counters; only waiting intents and reservations are counted. Optional filters: chains ($5), one
+ * node ($6), only lanes that need an operator ($7), and signers ($8). The oldest waiting transaction has the lowest nonce or the
  * lowest id; these differ only if a transaction took a freed nonce.
  */
 export const listLanes = statement<LaneListRow>("list-lanes")`
@@ -159,7 +159,7 @@ export const listLanes = statement<LaneListRow>("list-lanes")`
   FROM (
     SELECT * FROM fencepost.lane AS known
     WHERE (known.signer, known.chain_id) > ($1::text, $2::bigint) AND known.signer <= $3::text
-      AND ($5::bigint IS NULL OR known.chain_id = $5)
+      AND ($5::bigint[] IS NULL OR known.chain_id = ANY ($5)) AND ($8::text[] IS NULL OR known.signer = ANY ($8))
       AND ($6::text IS NULL OR known.owner_instance IN (
         SELECT n.instance_id FROM fencepost.node_instance AS n WHERE n.node_id = $6 AND NOT n.dead
       ))

@@ -19,31 +19,31 @@ export const pageTransactions = page("page-transactions")`
   ${scopes.byId("fencepost.transaction")}`;
 
 /**
- * Page of all live transactions. $1: the order, $2: the end of the previous page, $3: the page size, $4: the chain or
+ * Page of all live transactions. $1: the order, $2: the end of the previous page, $3: the page size, $4: the chains or
  * null.
  */
 export const pageLive = page("page-live")`
-  WITH ${scopes.chainsOf()}
+  WITH ${scopes.CHAINS}
   ${scopes.walk({ number: "t.chain_id", is: "scope.chain_id", where: "t.live" })}`;
 
 /**
- * Page of the live transactions of one signer. $1: the order, $2: the end of the previous page, $3: the page size, $4:
- * the chain or null, $5: the signer.
+ * Page of the live transactions of some signers. $1: the order, $2: the end of the previous page, $3: the page size, $4:
+ * the chains or null, $5: the signers.
  */
-export const pageLiveOfSigner = page("page-live-of-signer")`
-  WITH ${scopes.chainsOf("$5")}
+export const pageLiveOfSigners = page("page-live-of-signers")`
+  WITH ${scopes.lanesOf("$5")}
   ${scopes.walk({
     number: "hashtextextended(t.signer, t.chain_id)",
-    is: "hashtextextended($5::text, scope.chain_id)",
-    where: "t.signer = $5 AND t.chain_id = scope.chain_id AND t.live",
+    is: "hashtextextended(scope.signer, scope.chain_id)",
+    where: "t.signer = scope.signer AND t.chain_id = scope.chain_id AND t.live",
   })}`;
 
 /**
  * Page of the live transactions in one state. $1: the order, $2: the end of the previous page, $3: the page size, $4:
- * the chain or null, $5: the state.
+ * the chains or null, $5: the state.
  */
 export const pageLiveState = page("page-live-state")`
-  WITH ${scopes.chainsOf()}, ${scopes.liveIn("true", scopes.IN_FLIGHT_MET)}
+  WITH ${scopes.CHAINS}, ${scopes.liveIn("c.chain_id = scope.chain_id", scopes.IN_FLIGHT_MET)}
   ${scopes.walk({
     number: "t.chain_id",
     is: "scope.chain_id",
@@ -54,26 +54,26 @@ export const pageLiveState = page("page-live-state")`
 ${scopes.byId("few")}`;
 
 /**
- * Page of the live transactions of one signer in one state. $1: the order, $2: the end of the previous page, $3: the
- * page size, $4: the chain or null, $5: the state, $6: the signer.
+ * Page of the live transactions of some signers in one state. $1: the order, $2: the end of the previous page, $3: the
+ * page size, $4: the chains or null, $5: the state, $6: the signers.
  */
-export const pageLiveStateOfSigner = page("page-live-state-of-signer")`
-  WITH ${scopes.chainsOf("$6")}, ${scopes.liveIn("c.signer = $6")}
+export const pageLiveStateOfSigners = page("page-live-state-of-signers")`
+  WITH ${scopes.lanesOf("$6")}, ${scopes.liveIn("c.chain_id = scope.chain_id AND c.signer = scope.signer")}
   ${scopes.walk({
     number: "hashtextextended(t.signer, t.chain_id)",
-    is: "hashtextextended($6::text, scope.chain_id)",
-    where: "t.signer = $6 AND t.chain_id = scope.chain_id AND t.live AND t.state = $5",
-    from: scopes.MANY,
+    is: "hashtextextended(scope.signer, scope.chain_id)",
+    where: "t.signer = scope.signer AND t.chain_id = scope.chain_id AND t.live AND t.state = $5",
+    from: scopes.MANY_OF_LANES,
   })}
   UNION ALL
 ${scopes.byId("few")}`;
 
 /**
  * Page of the final transactions with one outcome. $1: the order, $2: the end of the previous page, $3: the page size,
- * $4: the chain or null, $5: the outcome.
+ * $4: the chains or null, $5: the outcome.
  */
 export const pageFinal = page("page-final")`
-  WITH ${scopes.chainsOf()}
+  WITH ${scopes.CHAINS}
   ${scopes.walk({
     number: "hashtextextended(t.outcome, t.chain_id)",
     is: "hashtextextended($5::text, scope.chain_id)",
@@ -81,19 +81,19 @@ export const pageFinal = page("page-final")`
   })}`;
 
 /**
- * Page of the final transactions of one signer with one outcome. $1: the order, $2: the end of the previous page, $3:
- * the page size, $4: the chain or null, $5: the outcome, $6: the signer.
+ * Page of the final transactions of some signers with one outcome. $1: the order, $2: the end of the previous page, $3:
+ * the page size, $4: the chains or null, $5: the outcome, $6: the signers.
  */
-export const pageFinalOfSigner = page("page-final-of-signer")`
-  WITH ${scopes.chainsOf("$6")}
+export const pageFinalOfSigners = page("page-final-of-signers")`
+  WITH ${scopes.lanesOf("$6")}
   ${scopes.walk({
     number: "hashtextextended(t.outcome || t.signer, t.chain_id)",
-    is: "hashtextextended($5::text || $6::text, scope.chain_id)",
-    where: "t.outcome = $5 AND t.signer = $6 AND t.chain_id = scope.chain_id AND t.outcome IS NOT NULL",
+    is: "hashtextextended($5::text || scope.signer, scope.chain_id)",
+    where: "t.outcome = $5 AND t.signer = scope.signer AND t.chain_id = scope.chain_id AND t.outcome IS NOT NULL",
   })}`;
 
 /**
- * Page of waiting intake rows. $1: the order, $2: the end of the previous page, $3: the page size, $4: the chain or
+ * Page of waiting intake rows. $1: the order, $2: the end of the previous page, $3: the page size, $4: the chains or
  * null.
  */
 export const pageIntake = page("page-intake")`
@@ -101,16 +101,17 @@ export const pageIntake = page("page-intake")`
   ${scopes.walk({ number: scopes.WAITING_CHAIN, is: "scope.chain_id", where: "t.alias_of IS NULL", table: "intake" })}`;
 
 /**
- * Page of the waiting intake rows of one signer. $1: the order, $2: the end of the previous page, $3: the page size,
- * $4: the chain or null, $5: the signer.
+ * Page of the waiting intake rows of some signers. $1: the order, $2: the end of the previous page, $3: the page size,
+ * $4: the chains or null, $5: the signers.
  */
-export const pageIntakeOfSigner = page("page-intake-of-signer")`
+export const pageIntakeOfSigners = page("page-intake-of-signers")`
   WITH ${scopes.CHAINS_OF_INTAKE}
   ${scopes.walk({
     number: "CASE WHEN t.alias_of IS NULL THEN hashtextextended(t.signer, t.chain_id) END",
-    is: "hashtextextended($5::text, scope.chain_id)",
-    where: "t.signer = $5 AND t.chain_id = scope.chain_id AND t.alias_of IS NULL",
+    is: "hashtextextended(own.signer, scope.chain_id)",
+    where: "t.signer = own.signer AND t.chain_id = scope.chain_id AND t.alias_of IS NULL",
     table: "intake",
+    from: "scope CROSS JOIN unnest($5::text[]) AS own (signer)",
   })}`;
 
 /** Reads when transactions and waiting intents were created. */

@@ -7,6 +7,7 @@
  * index of `created_at` has to be written for each transaction. A row whose id and `created_at` differ by more than
  * `SKEW_MS` may be missing from such a list.
  */
+import { inCommon, isWithin } from "../../../domain/keys/principal.ts";
 import { isSettled, type State } from "../../../domain/transaction/transitions.ts";
 import type { ListFilter, TransactionRecord } from "../../../ports/query-store.ts";
 import { ask, type Reading } from "../session/connections.ts";
@@ -86,7 +87,7 @@ const OUTCOMES: readonly State[] = ["CONFIRMED", "FAILED_FINAL"];
 /**
  * Finds the ids of a page, in the requested order: a keyset page over transaction ids. Each combination of filters has
  * a separate statement with a matching index: final rows by outcome, live rows, and waiting intake rows, of all or some
- * chains, or of one signer. Only a few rows share a hash or a request id, so all ids that have one are returned; the
+ * chains, or of some signers. Only a few rows share a hash or a request id, so all ids that have one are returned; the
  * caller filters and limits them.
  */
 export async function findPage(reading: Reading, filter: PageFilter): Promise<readonly string[]> {
@@ -102,22 +103,24 @@ function partsOf({
   nonceless,
   ...filter
 }: PageFilter): readonly Command<{ readonly txId: string }>[] {
-  const { signer, state, chainId, txHash, requestId } = filter;
-  const of = [order, after, limit, chainId];
+  const { state, txHash, requestId, within } = filter;
+  const chains = inCommon(filter.chainId, within?.chains);
+  const signers = inCommon(filter.signer, within?.signers);
+  const of = [order, after, limit, chains];
   if (txHash !== undefined) return [findByHash(txHash)];
   if (requestId !== undefined) return [findByRequest(requestId)];
-  const waiting = signer === undefined ? pages.pageIntake(...of) : pages.pageIntakeOfSigner(...of, signer);
+  const waiting = signers === null ? pages.pageIntake(...of) : pages.pageIntakeOfSigners(...of, signers);
   if (state === "CREATED") return [waiting];
   const intake = nonceless === false ? [] : [waiting];
   const over = (outcome: State) =>
-    signer === undefined ? pages.pageFinal(...of, outcome) : pages.pageFinalOfSigner(...of, outcome, signer);
+    signers === null ? pages.pageFinal(...of, outcome) : pages.pageFinalOfSigners(...of, outcome, signers);
   if (state !== undefined) {
     const live =
-      signer === undefined ? pages.pageLiveState(...of, state) : pages.pageLiveStateOfSigner(...of, state, signer);
+      signers === null ? pages.pageLiveState(...of, state) : pages.pageLiveStateOfSigners(...of, state, signers);
     return isSettled(state) ? [over(state), live] : [live];
   }
-  if (signer !== undefined) return [...OUTCOMES.map(over), pages.pageLiveOfSigner(...of, signer), ...intake];
-  if (chainId !== undefined) return [...OUTCOMES.map(over), pages.pageLive(...of), ...intake];
+  if (signers !== null) return [...OUTCOMES.map(over), pages.pageLiveOfSigners(...of, signers), ...intake];
+  if (chains !== null) return [...OUTCOMES.map(over), pages.pageLive(...of), ...intake];
   return [pages.pageTransactions(order, after, limit), ...intake];
 }
 
@@ -133,6 +136,7 @@ export function matches(record: TransactionRecord, filter: ListFilter) {
     beyond &&
     record.txId !== filter.after &&
     isCreatedWithin(filter, record.createdAt) &&
+    (filter.within === undefined || isWithin(filter.within, record.lane)) &&
     (filter.chainId === undefined || record.lane.chainId === filter.chainId) &&
     (filter.signer === undefined || record.lane.signer === filter.signer) &&
     (filter.state === undefined || record.state === filter.state) &&

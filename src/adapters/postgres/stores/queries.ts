@@ -1,6 +1,8 @@
 /**
  * Implements QueryStore on PostgreSQL: reads for callers and operators. Pages are found as ids first, then read by key.
  */
+import { inCommon } from "../../../domain/keys/principal.ts";
+import type { Address } from "../../../domain/lane.ts";
 import { reservationAt } from "../../../domain/ledger/index.ts";
 import { within } from "../../../domain/policy/use.ts";
 import type { Census, HistoryRecord, LaneRecord, QueryStore, TransactionRecord } from "../../../ports/query-store.ts";
@@ -143,13 +145,14 @@ function laneReads(reading: Reading): Pick<QueryStore, "laneDecisions" | "carrie
       return row?.fingerprint ?? null;
     },
     async lanes(signer) {
-      const all = listLanes(signer, 0, signer, null, null, null, null);
+      const all = listLanes(signer, 0, signer, null, null, null, null, null);
       const [, rows, holes] = await reading.read(preferOrder(), all, listHoles(signer, signer));
       return rows.map((row) => laneRecord(row, holes));
     },
-    async lanesAfter(after, limit, { chainId, owner, needsAttention } = {}) {
+    async lanesAfter(after, limit, { chainId, owner, needsAttention, within: limits } = {}) {
       const { signer, chainId: chain } = after ?? BEFORE_ALL;
-      const page = listLanes(signer, chain, BEYOND_ALL, limit, chainId, owner, needsAttention);
+      const [chains, signers] = [inCommon(chainId, limits?.chains), inCommon<Address>(undefined, limits?.signers)];
+      const page = listLanes(signer, chain, BEYOND_ALL, limit, chains, owner, needsAttention, signers);
       const [, rows] = await reading.read(preferOrder(), page);
       const [first, last] = [rows[0], rows.at(-1)];
       if (first === undefined || last === undefined) return [];

@@ -30,7 +30,7 @@ import { commitPlanned, noteTime, plan, withOwnContract } from "../../lane/lane-
 import { type OwnedLane, resumed, type Tracked } from "../../lane/owned-lane.ts";
 import { happened } from "../../lane/tracked.ts";
 import { saysTheSame } from "../5-receipt/receipt.ts";
-import { type Correction, complete } from "../7-complete/complete.ts";
+import { type Correction, complete, paidBefore } from "../7-complete/complete.ts";
 
 /** Input of one finality pass: heights and tags read once, hashes by height from the window, settled receipts. */
 export interface FinalityPass {
@@ -218,7 +218,7 @@ async function reviseWatched(ports: LanePorts, lane: OwnedLane, gone: readonly H
     const tx = resumed(record);
     sendAgain(tx, nowMs);
     const reason = `block ${record.receipt?.blockHash} left the canonical chain`;
-    return plan(tx, "reorg", { receipt: null, reason });
+    return plan(tx, "reorg", { receipt: null, reason, paid: paidBefore(record) });
   });
   const message = `${records.length} settled transactions were reorganised away; each is tracked and sent again`;
   ports.telemetry.emit({ type: "alert", severity: "CRITICAL", code: "DEEP_REORG", message, lane: lane.lane });

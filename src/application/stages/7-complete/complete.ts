@@ -11,6 +11,7 @@ import { NOTHING_PAID, type Paid } from "../../../domain/policy/charges.ts";
 import { feeCap } from "../../../domain/transaction/fees.ts";
 import type { Attempt, Receipt } from "../../../domain/transaction/transaction.ts";
 import type { TransitionEvent } from "../../../domain/transaction/transitions.ts";
+import type { TrackedRecord } from "../../../ports/lane-store.ts";
 import type { LanePorts } from "../../lane/lane-ports.ts";
 import { commitPlanned, plan } from "../../lane/lane-writer.ts";
 import type { OwnedLane, Tracked } from "../../lane/owned-lane.ts";
@@ -74,12 +75,22 @@ export function complete(
  * The mined attempt. Whether it is another program's follows from the contents that the endpoints agree on, or else
  * from the stored attempt.
  */
-function minedOf({ attempts }: Tracked, receipt: Receipt | null, isForeign: boolean | undefined): MinedAttempt | null {
+function minedOf(
+  { attempts }: Pick<Tracked, "attempts">,
+  receipt: Receipt | null,
+  isForeign: boolean | undefined,
+): MinedAttempt | null {
   const mined = attempts.find((attempt) => attempt.txHash === receipt?.txHash);
   return mined === undefined ? null : { ...mined, isForeign: isForeign ?? mined.foreign === true };
 }
 
 type MinedAttempt = Attempt & { readonly isForeign: boolean };
+
+/** The amount that a settled transaction's outcome has counted as paid, for a reorg that withdraws the outcome. */
+export function paidBefore(record: Pick<TrackedRecord, "subState" | "attempts" | "receipt">): Paid {
+  if (record.subState === "NONCE_CONSUMED_EXTERNALLY") return NOTHING_PAID;
+  return paidFor(minedOf(record, record.receipt, undefined), record.receipt);
+}
 
 /** The amount that was paid; policies count it from here on instead of the maximum cost. */
 function paidFor(mined: MinedAttempt | null, receipt: Receipt | null): Paid {

@@ -73,6 +73,17 @@ describe("an ABI in words", () => {
     expect(call).toThrow("its structs are too large");
   });
 
+  const without = [
+    { type: "tuple[]", components: [] },
+    { type: "tuple", components: [{ type: "tuple[9]", components: [] }] },
+    { type: "uint256[0][]" },
+    { type: "bool[00]" },
+  ];
+  // protects [Figures] src/adapters/evm/codec/check-inputs.ts
+  it.each(without)("is refused if a list of a parameter without bytes would never end: %j", (input) => {
+    expect(() => codec.readWords([{ type: "error", name: "E", inputs: [input] }])).toThrow(BadEncoding);
+  });
+
   it("shortens names, and removes their control characters", () => {
     const long = {
       type: "function",

@@ -1,4 +1,4 @@
-import { encodeErrorResult, parseAbi } from "viem/utils";
+import { encodeErrorResult, parseAbi, toFunctionSelector } from "viem/utils";
 import { describe, expect, it } from "vitest";
 import { createCodec } from "../../../../src/adapters/evm/codec/codec.ts";
 
@@ -16,6 +16,25 @@ const who = "0xf39Fd6e51aad88F6F4ce6aB8827279cffFb92266";
 const short = encodeErrorResult({ abi, errorName: "Short", args: [who, 1n, 2n ** 200n] });
 
 describe("a custom error of a contract", () => {
+  const endless = [{ type: "tuple[]", components: [] }, { type: "uint256[0][]" }];
+  // protects [Attacks] src/adapters/evm/codec/error-texts.ts, src/adapters/evm/codec/check-inputs.ts
+  it.each(endless)(
+    "is not decoded by a list of parameters without bytes, whose length the data chooses: %j",
+    (input) => {
+      const inputs = [{ name: "x", ...input }];
+      const selector = toFunctionSelector({
+        type: "function",
+        name: "E",
+        inputs,
+        outputs: [],
+        stateMutability: "view",
+      });
+      const words = [32n, 2n ** 40n, 0n].map((each) => each.toString(16).padStart(64, "0")).join("");
+      expect(decodeError([{ type: "error", name: "E", inputs }], `${selector}${words}`)).toBeNull();
+      expect(decodeError([{ type: "error", name: "E", inputs }, ...abi], short)).toMatchObject({ name: "Short" });
+    },
+  );
+
   it.each([
     ["JSON", abi],
     ["human-readable lines", LINES],

@@ -46,7 +46,7 @@ export function csvOf(items) {
  */
 function quoted(value) {
   const text = String(value ?? "");
-  const isFormula = typeof value === "string" && /^[=+\-@\t\r]/.test(text);
+  const isFormula = typeof value === "string" && /^[=+\-@\t\r\n＝＋－＠]/.test(text);
   return `"${(isFormula ? `'${text}` : text).replaceAll('"', '""')}"`;
 }
 
