@@ -87,8 +87,8 @@ describe("a command that does not reach its node", () => {
   });
 
   it("says that something else than HTTP listens", async () => {
-    // It closes only after the request has arrived: fetch of Node 20 does not notice an earlier end and waits.
-    const banner = createTcp((socket) => socket.once("data", () => socket.end("SSH-2.0-OpenSSH_9.2\r\n")));
+    // As an SSH server does, it keeps the connection open: fetch of Node 20 can miss a banner that the end follows at once.
+    const banner = createTcp((socket) => socket.once("data", () => socket.write("SSH-2.0-OpenSSH_9.2\r\n")));
     const port = await listen(banner);
     const { stderr } = await ask(["nodes", "--url", `http://127.0.0.1:${port}`]);
     expect(stderr).toMatch(/is not a node: something listens there and does not speak http\n$/);
