@@ -8,7 +8,7 @@ import { ERROR_CATALOGUE, REJECTION_REASONS } from "../errors.ts";
 import { STATES } from "../transaction/transitions.ts";
 import { ALERT_CODES } from "../troubles/table.ts";
 
-const SETTINGS = `abi addresses admin advertise after age alert all allowance allowed api attempts auth aws balance batch block broadcast ca
+const SETTINGS = `abi abis addresses admin advertise after age alert all allowance allowed api attempts auth aws balance batch block broadcast ca
   cert chain clock cluster confirmations cost count database depth dir direct drain duration entry expired explorer
   external fee fencepost fetch fields file files finality flight foreign format gas gcp gray gwei head hole hook host
   hosts id ids in interval key keys keystore kms lease length level limit log logs lookback low max mnemonic mode module names
