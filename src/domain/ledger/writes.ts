@@ -118,10 +118,7 @@ export interface TransitionItem {
    * `conflict` if `validUntil` has not passed, or if the transaction is on hold.
    */
   readonly expires?: true;
-  /**
-   * Set when the transaction gets its outcome: the amount paid, if a limit counts it. With `reorg`, for statistics
-   * alone: the amount of the outcome that is withdrawn.
-   */
+  /** The amount paid: set with an outcome, if a limit counts it, and with `reorg`, for statistics alone. */
   readonly paid?: Paid;
   /** With `paid`, for statistics alone: when it was created, and the price per gas that its mined payload offers. */
   readonly measured?: { readonly createdAt: Date; readonly offered: bigint };

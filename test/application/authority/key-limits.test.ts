@@ -120,7 +120,9 @@ describe("an API key limited to signers and chains", () => {
     const lanes = await world.settle(api.signers({ limit: 1 }));
     expect(read(lanes.next ?? "").toString()).toContain(lanes.items[0]?.address);
     const more = await world.settle(api.signers({ limit: 1, after: lanes.next ?? "" }));
-    expect([lanes, more].flatMap(({ items }) => items.map(({ address }) => address)).sort()).toEqual([first, last].sort());
+    expect([lanes, more].flatMap(({ items }) => items.map(({ address }) => address)).sort()).toEqual(
+      [first, last].sort(),
+    );
     expect(more.next).toBeNull();
     await world.close();
   });
