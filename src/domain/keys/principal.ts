@@ -70,7 +70,7 @@ export function isWithin({ signers, chains }: Limits, { signer, chainId }: Lane)
 }
 
 /** The signers, or the chains, that a query and the key's limit have in common; null for all. */
-export function withinLimit<T>(named: T | undefined, limit: ReadonlySet<T> | null = null): readonly T[] | null {
+export function permitted<T>(named: T | undefined, limit: ReadonlySet<T> | null = null): readonly T[] | null {
   if (named === undefined) return limit && [...limit];
   return limit?.has(named) === false ? [] : [named];
 }

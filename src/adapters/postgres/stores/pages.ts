@@ -7,7 +7,7 @@
  * index of `created_at` has to be written for each transaction. A row whose id and `created_at` differ by more than
  * `SKEW_MS` may be missing from such a list.
  */
-import { isWithin, withinLimit } from "../../../domain/keys/principal.ts";
+import { isWithin, permitted } from "../../../domain/keys/principal.ts";
 import { isSettled, type State } from "../../../domain/transaction/transitions.ts";
 import type { ListFilter, TransactionRecord } from "../../../ports/query-store.ts";
 import { ask, type Reading } from "../session/connections.ts";
@@ -104,8 +104,8 @@ function partsOf({
   ...filter
 }: PageFilter): readonly Command<{ readonly txId: string }>[] {
   const { state, txHash, requestId, within } = filter;
-  const chains = withinLimit(filter.chainId, within?.chains);
-  const signers = withinLimit(filter.signer, within?.signers);
+  const chains = permitted(filter.chainId, within?.chains);
+  const signers = permitted(filter.signer, within?.signers);
   const of = [order, after, limit, chains];
   if (txHash !== undefined) return [findByHash(txHash)];
   if (requestId !== undefined) return [findByRequest(requestId)];

@@ -1,7 +1,7 @@
 /**
  * Implements QueryStore on PostgreSQL: reads for callers and operators. Pages are found as ids first, then read by key.
  */
-import { withinLimit } from "../../../domain/keys/principal.ts";
+import { permitted } from "../../../domain/keys/principal.ts";
 import type { Address } from "../../../domain/lane.ts";
 import { reservationAt } from "../../../domain/ledger/index.ts";
 import { within } from "../../../domain/policy/use.ts";
@@ -151,10 +151,7 @@ function laneReads(reading: Reading): Pick<QueryStore, "laneDecisions" | "carrie
     },
     async lanesAfter(after, limit, { chainId, owner, needsAttention, within: limits } = {}) {
       const { signer, chainId: chain } = after ?? BEFORE_ALL;
-      const [chains, signers] = [
-        withinLimit(chainId, limits?.chains),
-        withinLimit<Address>(undefined, limits?.signers),
-      ];
+      const [chains, signers] = [permitted(chainId, limits?.chains), permitted<Address>(undefined, limits?.signers)];
       const page = listLanes(signer, chain, BEYOND_ALL, limit, chains, owner, needsAttention, signers);
       const [, rows] = await reading.read(preferOrder(), page);
       const [first, last] = [rows[0], rows.at(-1)];
