@@ -5,7 +5,7 @@ import { startFencepost } from "fencepost/testing";
 import { createService } from "./service.ts";
 
 const stack = await startFencepost({ signers: 1 });
-const server = createService(stack.client, stack.signers[0] ?? "0x").listen(0);
+const server = createService(stack.client, stack.signers[0]).listen(0);
 await once(server, "listening");
 const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}/payments/order-42`;
 

@@ -67,7 +67,7 @@ export interface Stack {
   /** Client of the node. */
   readonly client: FencepostClient;
   /** Signers of the node; each has 10,000 ether. */
-  readonly signers: readonly `0x${string}`[];
+  readonly signers: readonly [`0x${string}`, ...`0x${string}`[]];
   /** Two more funded accounts that the node has no keys for. */
   readonly strangers: readonly DevAccount[];
   /** URL of the stack's own database. */
@@ -182,7 +182,7 @@ async function stackOn(chain: DevChain, database: TestDatabase, { signers, varia
     rpcUrl: chain.url,
     chainId: chain.chainId,
     client: createClient({ url }),
-    signers: chain.accounts.slice(0, signers).map(({ address }) => address),
+    signers: chain.accounts.slice(0, signers).map(({ address }) => address) as [`0x${string}`],
     strangers: chain.accounts.slice(signers),
     databaseUrl: database.url,
     chain: controlsOf(chain),

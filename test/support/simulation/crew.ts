@@ -108,6 +108,8 @@ export class Crew {
   /** Endpoints that currently report false receipts. */
   private readonly receiptLies = new Map<Faults, ReceiptLie>();
   readonly violations: string[] = [];
+  /** When a node last committed, in virtual time. */
+  lastCommitMs = 0;
   private readonly tokens = new Map<LaneKey, number>();
   private readonly world: World;
   private readonly dice: Dice;
@@ -522,6 +524,7 @@ export class Crew {
       for (const write of writes) this.watchDepth(write);
       const items = writes.flatMap((write) => (write.kind === "allocate" ? write.items : []));
       if (items.some(({ intent }) => intent.metadata?.poison === true)) throw new BatchRefused("poison");
+      this.lastCommitMs = this.world.clock.monotonicMs();
       const committed = await commit(writes);
       committed.outcomes.forEach((outcome, index) => {
         if (outcome.status !== "fenced") this.accepted((writes[index] as LaneWrite).fence);

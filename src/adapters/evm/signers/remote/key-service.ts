@@ -74,7 +74,7 @@ export interface KeyService {
   /** Name of the key in messages, such as "AWS KMS key alias/hot". */
   readonly name: string;
   /** Public key as SubjectPublicKeyInfo: DER, or PEM text. */
-  publicKey(): Promise<Buffer | string>;
+  publicKey(): Promise<Uint8Array | string>;
   /** Signs a hash; returns the signature in DER. */
   signHash(hash: Uint8Array): Promise<Uint8Array>;
 }
@@ -121,8 +121,8 @@ async function openKey({ name, publicKey, signHash }: KeyService): Promise<Remot
 }
 
 /** Returns the public key's point, 65 bytes. A key on another curve than secp256k1 is a configuration error. */
-function pointOf(name: string, key: Buffer | string): Buffer {
-  const spki = typeof key === "string" ? key : ({ key, format: "der", type: "spki" } as const);
+function pointOf(name: string, key: Uint8Array | string): Buffer {
+  const spki = typeof key === "string" ? key : ({ key: Buffer.from(key), format: "der", type: "spki" } as const);
   try {
     const { crv, x = "", y = "" } = createPublicKey(spki).export({ format: "jwk" });
     if (crv !== "secp256k1") throw new Error(`the key's curve is ${crv ?? "none"}`);
