@@ -37,6 +37,11 @@ export function causeCode(error: unknown): string | null {
   return null;
 }
 
+/** True if the answer was no HTTP. The package undici, which replaces the dispatcher of `fetch`, gives no error code. */
+function isUnparsed(error: unknown): boolean {
+  return error instanceof Error && (error.name === "HTTPParserError" || isUnparsed(error.cause));
+}
+
 /**
  * Classifies a failed call. `answers` checks whether an HTTP server answers at a URL: it is asked for the same address
  * with the other scheme, because TLS and HTTP fail with many different errors at each other's ports.
@@ -55,7 +60,7 @@ export async function whyUnreachable(
   const code = causeCode(error) ?? "";
   const known = BY_CODE[code];
   if (known !== undefined) return known;
-  if (!GARBLED.test(code)) return "silent";
+  if (!GARBLED.test(code) && !isUnparsed(error)) return "silent";
   return (await answers(otherScheme(url))) ? "other-scheme" : "other-protocol";
 }
 

@@ -3,6 +3,7 @@ import { once } from "node:events";
 import { createServer as createHttp } from "node:http";
 import { createServer as createHttps } from "node:https";
 import { type AddressInfo, createServer as createTcp, type Server } from "node:net";
+import { Agent, getGlobalDispatcher, setGlobalDispatcher } from "undici";
 import { afterEach, describe, expect, it } from "vitest";
 import { EXIT_CODES } from "../../../src/adapters/cli/failure.ts";
 import { resolveReach } from "../../../src/main/config/resolve.ts";
@@ -86,11 +87,15 @@ describe("a command that does not reach its node", () => {
     expect(stderr).toContain("UNEXPECTED_ANSWER");
   });
 
-  it("says that something else than HTTP listens", async () => {
+  it("says that something else than HTTP listens, whichever parser reads it", async () => {
     // As an SSH server does, it keeps the connection open: fetch of Node 20 can miss a banner that the end follows at once.
     const banner = createTcp((socket) => socket.once("data", () => socket.write("SSH-2.0-OpenSSH_9.2\r\n")));
     const port = await listen(banner);
+    const before = getGlobalDispatcher();
+    // Importing undici replaces the dispatcher of Node's fetch for the rest of the process, unless there was one before.
+    setGlobalDispatcher(new Agent());
     const { stderr } = await ask(["nodes", "--url", `http://127.0.0.1:${port}`]);
+    setGlobalDispatcher(before);
     expect(stderr).toMatch(/is not a node: something listens there and does not speak http\n$/);
   });
 
