@@ -277,7 +277,7 @@ describe.skipIf(browserPath === undefined)("the dashboard in a browser", () => {
       found.push(...(await violationsOn(page)).map((each) => `${place} ${each}`));
     }
     expect(found).toEqual([]);
-  });
+  }, 180_000);
 
   // protects [Attacks] src/adapters/dashboard/public/dom.js, src/adapters/dashboard/public/formats.js
   it("shows text from outside without markup or hidden characters", async () => {
