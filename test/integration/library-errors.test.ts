@@ -51,6 +51,14 @@ describe("createFencepost, if it cannot start,", () => {
     expect(error).toMatchObject({ code: "UNAVAILABLE", retry: "later", cause: { name: "ChainUnavailable" } });
   });
 
+  it("reports a key service that is down by its address, and not as the database", async ({ database, edr }) => {
+    const options = { databaseUrl: database.url, chains: [{ rpc: edr.url }], remoteSignerUrl: NOWHERE };
+    const error = await failureOf(start(options));
+    expect(error).toMatchObject({ code: "UNAVAILABLE", retry: "later", cause: { name: "SignerAway" } });
+    expect(error.detail).toContain(NOWHERE);
+    expect(error.detail).not.toContain("database");
+  });
+
   it("reports a database that does not exist as a mistake in databaseUrl", async ({ database, edr }) => {
     const databaseUrl = Object.assign(new URL(database.url), { pathname: "/no-such-database" }).href;
     const error = await failureOf(start({ databaseUrl, chains: [{ rpc: edr.url }], signers: KEYS }));

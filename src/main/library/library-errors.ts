@@ -38,9 +38,10 @@ export function brokenTransaction(error: unknown): FencepostError {
 }
 
 function unavailableService(error: unknown): string | null {
+  // Before the database: its error, too, can have a refused connection as cause.
+  if (error instanceof ChainUnavailable || error instanceof SignerAway) return error.message;
   const isStore = error instanceof StoreUnavailable || error instanceof OutcomeUnknown;
-  if (isStore || isDatabaseAway(error)) return `the database does not answer: ${firstMessage(error)}`;
-  return error instanceof ChainUnavailable || error instanceof SignerAway ? error.message : null;
+  return isStore || isDatabaseAway(error) ? `the database does not answer: ${firstMessage(error)}` : null;
 }
 
 /** Node's AggregateError of a connection to several addresses has an empty message: use its first cause. */
