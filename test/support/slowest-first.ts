@@ -1,6 +1,8 @@
 import { relative } from "node:path";
 import { BaseSequencer, type TestSpecification } from "vitest/node";
 
+const BROWSER = "test/adapters/dashboard/browser.test.ts";
+
 /** Test files that take almost ten seconds or more. */
 const SLOW = [
   "test/main/dev/embedded/postgres-recovery.test.ts",
@@ -19,7 +21,7 @@ const SLOW = [
   "test/adapters/postgres/pooled.test.ts",
   "test/adapters/postgres/reads.test.ts",
   "test/adapters/postgres/session/session-lock.test.ts",
-  "test/adapters/dashboard/browser.test.ts",
+  BROWSER,
   "test/adapters/evm/settle-receipts.test.ts",
 ];
 
@@ -32,12 +34,15 @@ export class SlowestFirst extends BaseSequencer {
     const rank = (file: TestSpecification) => ranks.get(file) ?? SLOW.length;
     const sorted = await super.sort(files);
     // Simulations go first: they only compute, so one left for the end would keep one processor busy and the others
-    // idle.
+    // idle. Then the browser's tests, which would be last among the tests in memory.
     const turnOf = ({ name }: TestSpecification["project"]) => (name === "simulation" ? 0 : 1);
     const projects = [...new Set(sorted.map(({ project }) => project))].sort((a, b) => turnOf(a) - turnOf(b));
-    return projects.flatMap((project) =>
+    const grouped = projects.flatMap((project) =>
       sorted.filter((file) => file.project === project).sort((a, b) => rank(a) - rank(b)),
     );
+    const isEarly = (file: TestSpecification) =>
+      file.project.name === "simulation" || rank(file) === SLOW.indexOf(BROWSER);
+    return [...grouped.filter(isEarly), ...grouped.filter((file) => !isEarly(file))];
   }
 }
 

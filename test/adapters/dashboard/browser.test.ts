@@ -3,7 +3,7 @@ import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
 import { createHttpServer } from "../../../src/adapters/http/server.ts";
 import { browserPath, launchBrowser } from "../../support/browser.ts";
 import { httpOptions } from "../../support/http-app.ts";
-import { night, STUCK_TX, signerOf } from "../../support/staged/night.ts";
+import { night, STUCK_TX } from "../../support/staged/night.ts";
 import { type Asked, Refusal } from "../../support/staged/staged-node.ts";
 import { waitUntil } from "../../support/wait-until.ts";
 import { AXE, violationsOn } from "./accessibility.ts";
@@ -425,54 +425,6 @@ describe.skipIf(browserPath === undefined)("the dashboard in a browser", () => {
     await shows(page, "#feed-state", "live, at 1,000,000");
     await shows(page, "tr.completion", "order-1000000");
     expect(node.asked.filter(({ path }) => path === "/tx/completions").length).toBeLessThan(50);
-  });
-
-  it("stays fast with ten thousand lanes and a long table", async () => {
-    const { page, node, open } = await visit(browser, { lanes: 10_000 });
-    const session = await page.context().newCDPSession(page);
-    // Measure the CPU time of the page's thread, which does not depend on the load of the machine. Painting is not
-    // counted, because it is the browser's work.
-    await session.send("Performance.enable", { timeDomain: "threadTicks" });
-    const spent = async () => {
-      const { metrics } = await session.send("Performance.getMetrics");
-      const ours = metrics.filter(({ name }) => /^(Script|Layout|RecalcStyle)Duration$/.test(name));
-      return ours.reduce((sum, { value }) => sum + value, 0);
-    };
-    await open("#/");
-    const before = await spent();
-    await open("#/lanes");
-    expect(await page.locator("tbody tr").count()).toBe(100);
-    await page.locator(".paging a", { hasText: "Next page" }).click();
-    await page.waitForURL(/after=100/);
-    await page.locator(`tbody tr:first-child a[title="${signerOf(100)}"]`).waitFor();
-    expect((await spent()) - before).toBeLessThan(0.2);
-    expect(node.asked.filter(({ path, query }) => path.startsWith("/signers") && query.has("fresh"))).toEqual([]);
-  });
-
-  it("fits windows 390 and 1280 pixels wide", async () => {
-    const { page, open } = await visit(browser, { isDev: true });
-    for (const place of PAGES) {
-      await open(place);
-      for (const width of [390, 1280]) {
-        await page.setViewportSize({ width, height: 800 });
-        expect(await page.evaluate("document.documentElement.scrollWidth"), place).toBeLessThanOrEqual(width);
-      }
-    }
-  });
-
-  it("follows the system's colour scheme until the user chooses one", async () => {
-    const { page, open } = await visit(browser, { context: { colorScheme: "dark" } });
-    await open("#/");
-    const ground = () => page.evaluate("getComputedStyle(document.body).backgroundColor");
-    const dark = await ground();
-    await page.emulateMedia({ colorScheme: "light" });
-    const light = await ground();
-    expect(light).not.toBe(dark);
-    await page.locator("button[aria-label='Dark or light']").click();
-    expect(await ground()).toBe(dark);
-    await page.reload();
-    await page.locator("main[aria-busy=false]").waitFor();
-    expect(await ground()).toBe(dark);
   });
 
   it("shows the API reference at /docs without console errors", async () => {
