@@ -35,6 +35,17 @@ describe("the dashboard, part by part,", () => {
     expect(await page.locator(".caller").getAttribute("title")).toContain("version 0.1.0");
   });
 
+  it("offers the names of signers in the filter, and for test transfers", async () => {
+    const { page, open } = await visit(browser, { isDev: true });
+    await open("#/tx");
+    const named = page.locator("#signer-names option[label='payouts-1']");
+    await named.waitFor({ state: "attached" });
+    await page.locator("input[name=signer]").fill((await named.getAttribute("value")) ?? "");
+    await page.keyboard.press("Enter");
+    await page.waitForURL((url) => url.hash.includes(`signer=${SIGNER.toLowerCase()}`));
+    await page.locator("#send option", { hasText: "payouts-1" }).waitFor({ state: "attached" });
+  });
+
   it("copies the exact figure if a shortened amount is selected and copied", async () => {
     const exact = "0.002100000000000001";
     const { page, open } = await visit(browser, {

@@ -19,6 +19,8 @@ const ORDERS = [
   ["oldest", "oldest first"],
 ];
 const PAGE = 50;
+/** Id of the list of names that the filter of signers offers. */
+const NAMES = "signer-names";
 const ADDRESS = /^0x[0-9a-fA-F]{40}$/;
 const HASH = /^0x[0-9a-fA-F]{64}$/;
 
@@ -91,7 +93,8 @@ function filters(query, go) {
     stateTabs(query),
     h(
       "div.fields",
-      textFilter("Signer", "signer", { query, go, size: 14, pattern: ADDRESS.source, placeholder: "0x…" }),
+      textFilter("Signer", "signer", { query, go, size: 14, pattern: ADDRESS.source, placeholder: "0x…", list: NAMES }),
+      signerNames(),
       chainFilter(query, go),
       textFilter("Request id or hash", "text", { query, go, size: 18, placeholder: "order-42" }),
       timeFilter("Created from", "from", { query, go }),
@@ -99,6 +102,12 @@ function filters(query, go) {
       choice("Order", "order", { query, go, options: ORDERS }),
     ),
   );
+}
+
+/** The configured names, which stand for addresses in the filter of signers. */
+function signerNames() {
+  const options = [...world.names].map(([value, label]) => h("option", { key: value, value, label }));
+  return h("datalist", { key: NAMES, id: NAMES }, options);
 }
 
 /** @param {RouteQuery} query */
