@@ -78,7 +78,10 @@ function totalsOf(filters) {
   if (problem !== null) return h("span.bad", `Totals are not known: ${problem}`);
   if (costs === null) return quiet("adding up…");
   if (costs.next !== null) return quiet("more than 20,000: see fencepost costs");
-  return [chainTotals(costs), quiet("as of ", age(new Date(atMs).toISOString()))];
+  return [
+    costs.items.length === 0 ? quiet("no transaction") : chainTotals(costs),
+    quiet("as of ", age(new Date(atMs).toISOString())),
+  ];
 }
 
 /** @param {AnswerAt<"/costs">} costs */
