@@ -170,7 +170,7 @@ describe("the types of the packed library", () => {
       const argv = [join(directory.path, `node_modules/${version}/bin/tsc`), "-p", join(bare.path, "tsconfig.json")];
       expect(await node(argv)).toEqual({ code: 0, output: "" });
     },
-    120_000,
+    240_000,
   );
 });
 
