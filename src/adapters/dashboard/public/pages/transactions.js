@@ -97,9 +97,8 @@ function filters(query, go) {
       signerNames(),
       chainFilter(query, go),
       textFilter("Request id or hash", "text", { query, go, size: 18, placeholder: "order-42" }),
-      timeFilter("Created from", "from", { query, go }),
-      timeFilter("to", "to", { query, go }),
       choice("Order", "order", { query, go, options: ORDERS }),
+      h("div.fields", timeFilter("Created from", "from", { query, go }), timeFilter("to", "to", { query, go })),
     ),
   );
 }
