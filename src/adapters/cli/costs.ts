@@ -78,7 +78,7 @@ const COST_COLUMNS = [
 const costsTable = ({ by, from, to, items }: Costs, view: View) =>
   `${tableOf<Costs["items"][number]>(`no transaction was created from ${from} to ${to}`, {
     [by]: id("group"),
-    name: spare(({ name }) => name ?? "", 5),
+    ...(items.some(({ name }) => name !== undefined) ? { name: spare(({ name }) => name, 5) } : {}),
     chain: spare("chainId", 4),
     transactions: spare("transactions", 1),
     confirmed: spare("confirmed", 2),

@@ -43,6 +43,7 @@ const PARTS = [
   "raise",
   "ruler",
   "scopes",
+  "stretch",
   "test-transfers",
   "transaction-rows",
   "words",

@@ -63,10 +63,13 @@ export async function costs(
       break;
     }
   }
+  const isAddress = by === "signer" || by === "receiver";
   const nameOf = (group: string | null) =>
-    by === "signer" ? ports.settings.signerNames?.get(group as Address) : undefined;
+    isAddress && limits.signers?.has(group as Address) !== false
+      ? ports.settings.signerNames?.get(group as Address)
+      : undefined;
   const shownAs = (group: string | null) =>
-    group !== null && (by === "signer" || by === "receiver") ? ports.codec.checksum(group as Address) : group;
+    group !== null && isAddress ? ports.codec.checksum(group as Address) : group;
   const items = sums.all().map((sum) => {
     return defined({ ...sum, group: shownAs(sum.group), name: nameOf(sum.group), failedShare: failedShareOf(sum) });
   });

@@ -2,7 +2,7 @@
 import { defined } from "../../domain/defined.ts";
 import { FencepostError, invalid } from "../../domain/errors.ts";
 import { ANYBODY, isLimited, isWithin, type Limits } from "../../domain/keys/principal.ts";
-import { type Address, laneKey } from "../../domain/lane.ts";
+import type { Address, Lane } from "../../domain/lane.ts";
 import { spansOf } from "../../domain/nonces/nonce-spans.ts";
 import type { Ports } from "../../ports/ports.ts";
 import type { Between, FoundReservation, FoundTransaction, SearchTerms } from "../../ports/sight-store.ts";
@@ -105,6 +105,8 @@ function stretch({ from, to }: NonceRulerQuery, final: number, cursor: number) {
 const FOUND_AT_MOST = 20;
 /** Number of hits read for a limited key, which may see only some of them. */
 const LOOKED_THROUGH = 500;
+/** Number of signers that are found by their configured name at most. */
+const MOST_NAMED = 5;
 /** Minimum number of characters to search for: shorter beginnings match too much. */
 const LEAST_OF_UUID = 4;
 const LEAST_OF_SIGNER = 4;
@@ -115,19 +117,27 @@ const SIGNER_AND_NONCE = /^(0x[0-9a-f]{2,40})[:/ ]+([0-9]{1,15})$/;
 const NONCE = /^#?([0-9]{1,15})$/;
 
 export async function findAnything(
-  { store }: Pick<Ports, "store">,
+  { store, settings }: Pick<SightPorts, "store" | "settings">,
   { q, limit = FOUND_AT_MOST }: { readonly q: string; readonly limit?: number },
   limits: Limits = { signers: null, chains: null },
 ): Promise<readonly Found[]> {
+  const names = settings.signerNames ?? new Map<Address, string>();
   const text = q.trim();
   if (text === "") throw invalid("q", "is empty: give an id, or its first characters");
   // For a limited key, read more hits: those of other keys may come first, and are filtered out below.
   const looked = isLimited(limits) ? LOOKED_THROUGH : limit;
   const terms = { ...termsOf(text), limit: looked };
-  const [hits, nodes] = await Promise.all([store.search(terms), nodesLike(store, text)]);
+  const [hits, nodes, ...named] = await Promise.all([
+    store.search(terms),
+    nodesLike(store, text),
+    ...signersNamed(names, text).map((signer) => store.search({ signers: beginning(signer), limit: looked })),
+  ]);
+  const lanesOf = (lanes: readonly Lane[]) =>
+    lanes.filter((lane) => isWithin(limits, lane)).map((lane) => ofSigner(lane, names.get(lane.signer)));
   const found: readonly Found[] = [
+    ...lanesOf(named.flatMap(({ lanes }) => lanes)),
     ...hits.transactions.filter(({ lane }) => isWithin(limits, lane)).map(ofTransaction),
-    ...hits.lanes.filter((lane) => isWithin(limits, lane)).map(ofSigner),
+    ...lanesOf(hits.lanes),
     ...hits.reservations.filter(({ lane }) => isWithin(limits, lane)).map(ofReservation),
     ...nodes,
   ];
@@ -168,6 +178,12 @@ function beginning(text: string): Between {
   return { from: text, to: `${text}${LAST}` };
 }
 
+/** The signers whose name begins with a text, in any casing. */
+function signersNamed(names: ReadonlyMap<Address, string>, text: string): readonly Address[] {
+  const isLike = (name: string) => name.toLowerCase().startsWith(text.toLowerCase());
+  return [...names].flatMap(([signer, name]) => (isLike(name) ? [signer] : [])).slice(0, MOST_NAMED);
+}
+
 async function nodesLike(store: Ports["store"], text: string): Promise<readonly Found[]> {
   const lower = text.toLowerCase();
   const alive = (await store.instances()).filter(({ dead }) => !dead);
@@ -181,8 +197,10 @@ function ofTransaction({ lane, txId, requestId, nonce, state, subState }: FoundT
   return { kind: "transaction", label, txId, ...lane, ...(nonce !== null && { nonce }) };
 }
 
-function ofSigner(lane: { readonly chainId: number; readonly signer: Address }): Found {
-  return { kind: "signer", label: `signer ${laneKey(lane).replace(/^(\d+):(.*)$/, "$2 on chain $1")}`, ...lane };
+function ofSigner(lane: Lane, name: string | undefined): Found {
+  const { chainId, signer } = lane;
+  const label = `signer ${name === undefined ? signer : `${name}, ${signer},`} on chain ${chainId}`;
+  return { kind: "signer", label, ...lane };
 }
 
 function ofReservation({ lane, reservationId, nonce, state }: FoundReservation): Found {

@@ -94,7 +94,7 @@ const Cost = named("Cost", {
       "0xf39Fd6e51aad88F6F4ce6aB8827279cffFb92266",
     ),
   ),
-  name: Type.Optional(text("Name of the signer in the configuration, by signer only.", "payouts-2")),
+  name: Type.Optional(text("Name in the configuration of a signer, or of a receiver that is one.", "payouts-2")),
   chainId: ChainId,
   transactions: count("Transactions of the group; those that are not final included.", 120),
   confirmed: count("", 117),

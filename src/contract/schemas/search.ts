@@ -33,7 +33,7 @@ export const SearchQuery = object(
       minLength: 1,
       maxLength: 255,
       description:
-        "A transaction's id, a hash of any attempt, a request id, a signer, a nonce (`7`, or `0xf39F…:7` of one signer), a reservation's id, or a node; of ids, signers, request ids and nodes the beginning is enough.",
+        "A transaction's id, a hash of any attempt, a request id, a signer or its configured name, a nonce (`7`, or `0xf39F…:7` of one signer), a reservation's id, or a node; of ids, signers, names, request ids and nodes the beginning is enough.",
       examples: ["order-42"],
     }),
     ...query({ limit: limit(50, 20) }).properties,

@@ -51,6 +51,12 @@ describe("fencepost costs", () => {
     expect(stdout).toContain("1 (33.3 %)");
   });
 
+  it("has no column of names if nothing has one", async () => {
+    const items = COSTS.items.map(({ name, ...cost }) => cost);
+    const { stdout } = await runCommand(["costs"], { actions: asking({ costs: async () => ({ ...COSTS, items }) }) });
+    expect(stdout.split("\n")[0]).toMatch(/^signer +chain +transactions/);
+  });
+
   it("prints CSV with exact amounts in wei, and JSON", async () => {
     const actions = asking({ costs: async () => COSTS });
     expect((await runCommand(["costs", "--csv"], { actions })).stdout).toBe(

@@ -5,9 +5,12 @@ import {
   durationOf,
   etherOf,
   exactOf,
+  fieldOf,
   gweiOf,
+  instantOf,
   plural,
   shortHex,
+  useZone,
   visible,
   weiOf,
 } from "../../../src/adapters/dashboard/public/formats.js";
@@ -56,6 +59,23 @@ describe("amounts on the dashboard", () => {
   it("are shown in gwei if they are fees", () => {
     expect(gweiOf("3000000000")).toBe("3");
     expect(gweiOf("1234567")).toBe("0.001235");
+  });
+});
+
+describe("times in fields of the dashboard", () => {
+  it("are those of the page's zone", () => {
+    useZone("UTC");
+    expect(fieldOf("2026-11-18T09:30:00.000Z")).toBe("2026-11-18T09:30");
+    expect(instantOf("2026-11-18T09:30")).toBe("2026-11-18T09:30:00.000Z");
+    useZone(undefined);
+    const [winter, summer] = ["2026-01-18T09:30:00.000Z", "2026-07-18T09:30:00.000Z"];
+    for (const iso of [winter, summer]) expect(instantOf(fieldOf(iso))).toBe(iso);
+  });
+
+  it("are none if the field is empty or the address is wrong, and wait for the whole year", () => {
+    expect(instantOf("")).toBeUndefined();
+    expect(fieldOf("yesterday")).toBe("");
+    expect(["0002-11-18T09:30", "0202-11-18T09:30"].map(instantOf)).toEqual([null, null]);
   });
 });
 

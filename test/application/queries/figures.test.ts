@@ -67,6 +67,17 @@ describe("the costs query", () => {
     ]);
   });
 
+  it("names a receiver that is one of the signers, unless the key may not see that signer", async () => {
+    const entry = await settledWorld(0, { node: { signerNames: new Map([[OTHER, "payouts-2"]]) } });
+    const { payload } = transfer();
+    await world.settle(entry.node.api.create(transfer({ payload: { ...(payload as object), to: OTHER } }), null));
+    await world.allSettled(1);
+    const names = async (api: Pick<typeof entry.node.api, "costs">) =>
+      (await world.settle(api.costs({ by: "receiver" }))).items.map(({ group, name }) => [group?.toLowerCase(), name]);
+    expect(await names(entry.node.api)).toEqual([[OTHER, "payouts-2"]]);
+    expect(await names(as(entry, [SIGNER]))).toEqual([[OTHER, undefined]]);
+  });
+
   it("counts only the range that is asked for, and refuses an empty one", async () => {
     const { node } = await settledWorld(2);
     const now = world.clock.now().getTime();

@@ -94,6 +94,30 @@ describe("the search query", () => {
     expect(await world.refusal(entry.node.api.search({ q: "   " }))).toMatchObject({ code: "INVALID_REQUEST" });
   });
 
+  it("finds a signer by the beginning of its name, if the key may see that signer", async () => {
+    const [first, second] = SIGNERS as [typeof SIGNER, typeof SIGNER];
+    const names = [
+      [first, "payouts-1"],
+      [second, "Payouts-2"],
+    ] as const;
+    const entry = await start({ node: { signerNames: new Map(names) } });
+    for (const signer of [first, second]) await ops.create(entry, { signer, requestId: `payouts of ${signer}` });
+    await world.allSettled(2);
+    const find = async (q: string, signers: ReadonlySet<typeof SIGNER> | null = null) =>
+      (await world.settle(entry.node.api.search({ q }, { signers, chains: null }))).map(({ kind, signer }) => [
+        kind,
+        signer,
+      ]);
+    expect(await find("payouts-2")).toEqual([["signer", second]]);
+    expect((await find("PAYOUTS")).slice(0, 2)).toEqual([
+      ["signer", first],
+      ["signer", second],
+    ]);
+    expect(await find("payouts-2", new Set([first]))).toEqual([]);
+    const [found] = await world.settle(entry.node.api.search({ q: "payouts-1" }));
+    expect(found?.label).toContain("payouts-1");
+  });
+
   // protects [Everything at once] src/adapters/postgres/statements/find.ts, src/application/queries/sights.ts
   it("matches SQL wildcards and quotes literally", async () => {
     const entry = await start();

@@ -6,6 +6,8 @@ import type { Transaction } from "../../../src/contract/schemas/transaction-sche
 import { leave, shows, visit } from "../../adapters/dashboard/visit.ts";
 import { launchBrowser } from "../../support/browser.ts";
 import { night, STUCK_TX, signerOf } from "../../support/staged/night.ts";
+import { Refusal } from "../../support/staged/staged-node.ts";
+import { waitUntil } from "../../support/wait-until.ts";
 
 const SIGNER = "0xf39Fd6e51aad88F6F4ce6aB8827279cffFb92266";
 const LANE = `#/lanes/8453/${SIGNER}`;
@@ -33,6 +35,17 @@ describe("the dashboard, part by part,", () => {
     expect(await page.locator(".caller").getAttribute("title")).toContain("version 0.1.0");
   });
 
+  it("offers the names of signers in the filter, and for test transfers", async () => {
+    const { page, open } = await visit(browser, { isDev: true });
+    await open("#/tx");
+    const named = page.locator("#signer-names option[label='payouts-1']");
+    await named.waitFor({ state: "attached" });
+    await page.locator("input[name=signer]").fill((await named.getAttribute("value")) ?? "");
+    await page.keyboard.press("Enter");
+    await page.waitForURL((url) => url.hash.includes(`signer=${SIGNER.toLowerCase()}`));
+    await page.locator("#send option", { hasText: "payouts-1" }).waitFor({ state: "attached" });
+  });
+
   it("copies the exact figure if a shortened amount is selected and copied", async () => {
     const exact = "0.002100000000000001";
     const { page, open } = await visit(browser, {
@@ -56,6 +69,99 @@ describe("the dashboard, part by part,", () => {
     await created.filter({ hasText: " UTC" }).waitFor();
     await page.reload();
     await created.filter({ hasText: " UTC" }).waitFor();
+  });
+
+  it("lists the transactions that were created in a range of local time, typed by hand", async () => {
+    const { page, node, open } = await visit(browser, { context: { timezoneId: "Asia/Kolkata", locale: "en-GB" } });
+    const asked = () => node.asked.findLast(({ path }) => path === "/tx")?.query;
+    await open("#/tx");
+    await page.locator("input[name=from]").fill("2026-11-07T10:00");
+    await page.waitForURL(/from=2026-11-07T04%3A30/);
+    // While a date is typed, the field has none, and then those of the years 2, 20, and 202.
+    await page.locator("input[name=from]").focus();
+    for (const digit of "11012026") await page.keyboard.press(digit);
+    await waitUntil(async () => asked()?.get("createdAfter") === "2026-11-01T04:30:00.000Z", "the typed time");
+    const after = node.asked.filter(({ path }) => path === "/tx").map(({ query }) => query.get("createdAfter"));
+    expect(new Set(after)).toEqual(new Set([null, "2026-11-07T04:30:00.000Z", "2026-11-01T04:30:00.000Z"]));
+    await page.locator("input[name=to]").fill("2026-11-30T23:59");
+    await shows(page, ".stretch", "1 Nov");
+    await page.waitForURL(/to=2026-11-30T18%3A29/);
+    await waitUntil(async () => asked()?.get("createdBefore") === "2026-11-30T18:29:00.000Z", "the range");
+    expect(asked()?.get("createdAfter")).toBe("2026-11-01T04:30:00.000Z");
+    await page.getByRole("button", { name: "Times in UTC or local time" }).click();
+    expect(await page.locator("input[name=from]").inputValue()).toBe("2026-11-01T04:30");
+    await page.locator("input[name=from]").fill("");
+    await page.locator("input[name=to]").fill("2026-11-20T00:00");
+    await page.waitForURL(/tx\?to=2026-11-20T00%3A00/);
+  });
+
+  const STRETCH = "#/tx?from=2026-11-17T00:00:00.000Z&to=2026-11-17T01:00:00.000Z";
+
+  // protects [The dashboard] src/adapters/dashboard/public/parts/stretch.js
+  it("lists the transactions of a stretch before a node has added them up", async () => {
+    let finish: (() => void) | undefined;
+    const usual = night({ now: () => new Date() });
+    const { page, open } = await visit(browser, {
+      scene: (asked) =>
+        asked.path === "/costs"
+          ? new Promise((resolve) => {
+              finish = () => resolve(usual(asked));
+            })
+          : undefined,
+    });
+    await open(STRETCH);
+    await page.locator("tr[data-tx]").first().waitFor();
+    await shows(page, ".stretch", "adding up");
+    await waitUntil(async () => finish !== undefined, "the question");
+    finish?.();
+    await shows(page, ".stretch", "1,204 transactions, 14 failed");
+  });
+
+  // protects [The dashboard] src/adapters/dashboard/public/parts/stretch.js
+  it("does not let a node add up a stretch again at every change of its list", async () => {
+    let revision = 0;
+    const usual = night({ now: () => new Date() });
+    const { page, node, open } = await visit(browser, {
+      scene: (asked) => {
+        if (asked.path !== "/overview") return undefined;
+        revision += 1;
+        const overview = usual({ ...asked, query: new URLSearchParams() }) as { readonly states: object };
+        return { ...overview, revision: String(revision), states: { ...overview.states, CREATED: revision } };
+      },
+    });
+    await open(STRETCH);
+    const reads = (path: string) => node.asked.filter((each) => each.path === path).length;
+    await waitUntil(async () => reads("/tx") >= 3, "the list is read again");
+    expect(reads("/costs")).toBe(1);
+    await page.locator("input[name=signer]").fill(SIGNER);
+    await page.keyboard.press("Enter");
+    await waitUntil(async () => reads("/costs") === 2, "another filter has other totals");
+  });
+
+  it("says that the totals of a stretch are not known", async () => {
+    const { page, open } = await visit(browser, {
+      scene: ({ path }) => {
+        if (path === "/costs") throw new Refusal(503, "UNAVAILABLE", "the database does not answer");
+        return undefined;
+      },
+    });
+    await open(STRETCH);
+    await shows(page, ".stretch .bad", "Totals are not known: the database does not answer");
+  });
+
+  it("shows the five highest spenders, and the next ones on request", async () => {
+    const usual = night({ now: () => new Date() });
+    const spenders = Array.from({ length: 20 }, (_, n) => ({
+      ...{ signer: signerOf(n), name: null, chainId: 8453, completed: 20 - n, fees: "1000000000000000" },
+    }));
+    const { page, open } = await visit(browser, {
+      scene: (asked) => (asked.path === "/history" ? { ...(usual(asked) as object), signers: spenders } : undefined),
+    });
+    await open("#/");
+    await page.locator("div.spend").waitFor();
+    expect(await page.locator("[aria-label='Spend by signer'] tbody tr").count()).toBe(5);
+    await page.locator("div.spend summary", { hasText: "The next 15" }).click();
+    await page.locator(`[aria-label='Spend by signer, continued'] a[title="${signerOf(19)}"]`).waitFor();
   });
 
   it("pages forward to the top of the list, and back", async () => {

@@ -117,6 +117,33 @@ export function minuteOf(iso) {
   return at.toLocaleString([], { ...form, hour12: false, timeZone: zone });
 }
 
+const MINUTE_MS = 60_000;
+
+/**
+ * Value of a field for a date and time, in the zone of the page, such as "2026-11-18T09:30".
+ *
+ * @param {string} iso
+ */
+export function fieldOf(iso) {
+  const ms = Date.parse(iso);
+  const shift = zone === "UTC" ? 0 : new Date(ms).getTimezoneOffset() * MINUTE_MS;
+  return Number.isNaN(ms) ? "" : new Date(ms - shift).toISOString().slice(0, 16);
+}
+
+/** A year below this is one that is still being typed: a field has the year 2 after its first digit. */
+const FIRST_YEAR = 1970;
+
+/**
+ * The instant of a field's value, in the zone of the page; undefined for an empty field, null while a year is typed.
+ *
+ * @param {string} field
+ */
+export function instantOf(field) {
+  if (field === "") return undefined;
+  const at = new Date(zone === "UTC" ? `${field}Z` : field);
+  return Number.isNaN(at.getTime()) || at.getUTCFullYear() < FIRST_YEAR ? null : at.toISOString();
+}
+
 /**
  * Formats a duration: "320 ms", "4.2 s", "3 min", "2 h 5 min", "3 d".
  *

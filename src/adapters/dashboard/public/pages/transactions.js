@@ -1,13 +1,13 @@
 /** @import { AnswerAt, Overview, PageOf, Query, RouteQuery, SignerLane } from "../../page-types.ts" */
 import { hasKey, readApi } from "../api.js";
 import { h } from "../dom.js";
-import { countOf, minuteOf, plural, zoneName } from "../formats.js";
 import { csvButton } from "../parts/csv.js";
-import { chainFilter, choice, textFilter } from "../parts/filters.js";
+import { chainFilter, choice, textFilter, timeFilter } from "../parts/filters.js";
 import { paging } from "../parts/paging.js";
+import { addUp, stretchBar } from "../parts/stretch.js";
 import { testTransfers } from "../parts/test-transfers.js";
 import { transactionTable } from "../parts/transaction-rows.js";
-import { empty, ether, quiet, section } from "../parts/words.js";
+import { empty, section } from "../parts/words.js";
 import { linkTo, toTransactions } from "../routes.js";
 import { may, world } from "../world.js";
 
@@ -19,13 +19,15 @@ const ORDERS = [
   ["oldest", "oldest first"],
 ];
 const PAGE = 50;
+/** Id of the list of names that the filter of signers offers. */
+const NAMES = "signer-names";
 const ADDRESS = /^0x[0-9a-fA-F]{40}$/;
 const HASH = /^0x[0-9a-fA-F]{64}$/;
 
 /**
  * Page of all transactions, newest first, filtered by the page's address.
  *
- * @type {PageOf<{ readonly page: AnswerAt<"/tx">, readonly signers: readonly SignerLane[], readonly costs: AnswerAt<"/costs"> | null, readonly query: RouteQuery }>}
+ * @type {PageOf<{ readonly page: AnswerAt<"/tx">, readonly signers: readonly SignerLane[], readonly query: RouteQuery }>}
  */
 export const transactionsPage = {
   title: () => "Transactions",
@@ -35,22 +37,21 @@ export const transactionsPage = {
       query: { ...queryOf(route.query), after: route.query.after, limit: PAGE },
       signal,
     });
-    const costs = await costsOf(route.query, signal);
+    void addUp(route.query, signal);
     return {
       page,
-      costs,
       query: route.query,
       signers: world.isDev ? (await readApi("/signers", { query: { limit: 20 }, signal })).items : [],
     };
   },
 
-  view({ page: { items, next }, signers, costs, query: loaded }, { route, go }) {
+  view({ page: { items, next }, signers, query: loaded }, { route, go }) {
     const { query } = route;
     const isFiltered = ["state", "chain", "signer", "text", "from", "to"].some((name) => query[name] !== undefined);
     return [
       h("div.title", h("h1", "Transactions"), h("div.buttons.end", csvButton(queryOf(query)))),
       filters(query, go),
-      stretchBar(query, costs),
+      stretchBar(query),
       items.length === 0
         ? isFiltered
           ? nothingFound()
@@ -69,57 +70,6 @@ export const transactionsPage = {
  */
 function queryOf({ state, chain, signer, text, order, from, to }) {
   return { state, chainId: chain, signer, order, createdAfter: from, createdBefore: to, ...wordQuery(text) };
-}
-
-/**
- * Exact totals of the chosen stretch; null if none is chosen, or a filter is set that costs do not know.
- *
- * @param {RouteQuery} query
- * @param {AbortSignal} signal
- */
-async function costsOf({ state, text, chain, signer, from, to }, signal) {
-  if (from === undefined || to === undefined || state !== undefined || text !== undefined) return null;
-  const query = { by: /** @type {const} */ ("day"), from, to, chainId: chain, signer };
-  return readApi("/costs", { query, signal }).catch(() => null);
-}
-
-/**
- * The chosen stretch of time with its totals, and a link that lifts it.
- *
- * @param {RouteQuery} query
- * @param {AnswerAt<"/costs"> | null} costs
- */
-function stretchBar(query, costs) {
-  const { from, to } = query;
-  if (from === undefined && to === undefined) return null;
-  const ends = [from === undefined ? "" : `from ${minuteOf(from)}`, to === undefined ? "" : `to ${minuteOf(to)}`];
-  return h(
-    "p.stretch",
-    h("b", `Created ${ends.join(" ").trim()} ${zoneName()}`),
-    costs === null ? null : costs.next === null ? chainTotals(costs) : quiet("more than 20,000: see fencepost costs"),
-    h("a", { href: toTransactions({ ...query, from: undefined, to: undefined, after: undefined }) }, "all times"),
-  );
-}
-
-/** @param {AnswerAt<"/costs">} costs */
-function chainTotals({ items }) {
-  const chains = [...new Set(items.map(({ chainId }) => chainId))];
-  return chains.map((chainId) => {
-    const own = items.filter((item) => item.chainId === chainId);
-    const sum = (/** @type {"fees" | "value"} */ name) => own.reduce((total, item) => total + BigInt(item[name]), 0n);
-    const count = own.reduce((total, { transactions }) => total + transactions, 0);
-    const failed = own.reduce((total, item) => total + item.failed, 0);
-    return h(
-      "span",
-      { key: chainId },
-      `${plural(count, "transaction")}, ${countOf(failed)} failed, `,
-      ether(String(sum("value"))),
-      " ether moved, ",
-      ether(String(sum("fees"))),
-      " ether fees ",
-      quiet(`chain ${chainId}`),
-    );
-  });
 }
 
 /**
@@ -143,12 +93,20 @@ function filters(query, go) {
     stateTabs(query),
     h(
       "div.fields",
-      textFilter("Signer", "signer", { query, go, size: 14, pattern: ADDRESS.source, placeholder: "0x…" }),
+      textFilter("Signer", "signer", { query, go, size: 14, pattern: ADDRESS.source, placeholder: "0x…", list: NAMES }),
+      signerNames(),
       chainFilter(query, go),
       textFilter("Request id or hash", "text", { query, go, size: 18, placeholder: "order-42" }),
       choice("Order", "order", { query, go, options: ORDERS }),
+      h("div.fields", timeFilter("Created from", "from", { query, go }), timeFilter("to", "to", { query, go })),
     ),
   );
+}
+
+/** The configured names, which stand for addresses in the filter of signers. */
+function signerNames() {
+  const options = [...world.names].map(([value, label]) => h("option", { key: value, value, label }));
+  return h("datalist", { key: NAMES, id: NAMES }, options);
 }
 
 /** @param {RouteQuery} query */

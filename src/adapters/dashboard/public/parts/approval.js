@@ -20,7 +20,7 @@ export function approvalFacts({ chainId, owner, payload, decoded, approval }) {
     Amount: h("b", `${exactOf(value)} ether`),
     Call: callOf(data, decoded),
     "Asked for by": owner === null ? quiet("no API key") : ["the key ", said(owner, 64)],
-    Rule: approval === undefined ? quiet("not told") : said(approval.rule, 200),
+    Rule: approval === undefined ? quiet("not known") : said(approval.rule, 200),
     "Worst cost": worstOf(approval),
     Time: approval === undefined ? null : left(approval.expiresAt),
   });

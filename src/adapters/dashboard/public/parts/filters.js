@@ -4,6 +4,8 @@
  * @import { Query, RouteQuery } from "../../page-types.ts"
  */
 import { h } from "../dom.js";
+import { fieldOf, instantOf, zoneName } from "../formats.js";
+import { parseRoute } from "../routes.js";
 import { world } from "../world.js";
 
 /** @typedef {{ readonly query: RouteQuery, readonly go: (query: Query) => void }} FilterContext */
@@ -29,6 +31,44 @@ export function textFilter(label, name, { query, go, ...more }) {
     `${label} `,
     h("input", { name, value, onchange, spellcheck: "false", autocomplete: "off", ...more }),
   );
+}
+
+/** A field for a time reports every digit that is typed: the last one is followed by a pause. */
+const TYPING_MS = 700;
+/**
+ * Timers of the fields in which a time is being typed, by name.
+ *
+ * @type {Map<string, ReturnType<typeof setTimeout>>}
+ */
+const typing = new Map();
+
+/**
+ * Filter by a time, in the time zone of the page.
+ *
+ * @param {string} label
+ * @param {string} name
+ * @param {FilterContext} context
+ */
+export function timeFilter(label, name, { query, go }) {
+  const apply = (/** @type {HTMLInputElement} */ { value, validity }) => {
+    const instant = instantOf(value);
+    // A field whose date is incomplete has no value, as an empty one has.
+    if (instant === null || validity.badInput) return;
+    // Another filter may have changed meanwhile.
+    go({ ...parseRoute(location.hash).query, [name]: instant, after: undefined });
+  };
+  const onchange = (/** @type {{ readonly target: HTMLInputElement }} */ { target }) => {
+    clearTimeout(typing.get(name));
+    typing.set(
+      name,
+      setTimeout(() => apply(target), TYPING_MS),
+    );
+  };
+  const value = fieldOf(query[name] ?? "");
+  // Years of four digits: the API knows no others.
+  const max = "9999-12-31T23:59";
+  const title = `Time zone: ${zoneName()}`;
+  return h("label", `${label} `, h("input", { type: "datetime-local", name, value, max, title, onchange }));
 }
 
 /**

@@ -2,11 +2,11 @@
  * The strip: figures of the last hour, day or week, over all lanes or of one. A stretch of it is chosen by a click, by
  * dragging, or by a link in its table; the list of transactions then shows those created in it.
  *
- * @import { Child, History, RouteQuery } from "../../page-types.ts"
+ * @import { Child, Columns, History, RouteQuery } from "../../page-types.ts"
  */
 import { failureOf, readApi } from "../api.js";
 import { h } from "../dom.js";
-import { countOf, plural } from "../formats.js";
+import { countOf } from "../formats.js";
 import { linkTo, toTransactions } from "../routes.js";
 import { world } from "../world.js";
 import { historyTable } from "./history-table.js";
@@ -185,34 +185,39 @@ function spend({ keys, signers }, { signer }) {
  */
 function spenders(caption, rows, name) {
   if (rows.length === 0) return null;
-  const shown = rows
-    .slice(0, MOST_SPENDERS)
-    .map((each, index) =>
-      h(
-        "tr",
-        { key: index },
-        cell("grow", name(each), " ", quiet(`chain ${each.chainId}`)),
-        cell("right mono", countOf(each.completed)),
-        cell("right mono", ether(each.fees)),
-      ),
-    );
-  const more =
-    rows.length > MOST_SPENDERS
-      ? h("p.quiet.hint", `and ${plural(rows.length - MOST_SPENDERS, "more", "more")}`)
-      : null;
+  const rest = rows.slice(MOST_SPENDERS);
   return h(
     "div",
     { key: caption },
     h("h3", caption),
-    table(
-      caption,
-      [
-        ["Name", "grow"],
-        ["Final", "right"],
-        ["Fees, ether", "right"],
-      ],
-      shown,
-    ),
-    more,
+    spendTable(caption, rows.slice(0, MOST_SPENDERS), name),
+    rest.length === 0
+      ? null
+      : h("details", h("summary", `The next ${countOf(rest.length)}`), spendTable(`${caption}, continued`, rest, name)),
   );
+}
+
+/**
+ * @template {{ readonly chainId: number, readonly completed: number, readonly fees: string }} Row
+ * @param {string} caption
+ * @param {readonly Row[]} rows
+ * @param {(row: Row) => Child} name
+ */
+function spendTable(caption, rows, name) {
+  const shown = rows.map((each, index) =>
+    h(
+      "tr",
+      { key: index },
+      cell("grow", name(each), " ", quiet(`chain ${each.chainId}`)),
+      cell("right mono", countOf(each.completed)),
+      cell("right mono", ether(each.fees)),
+    ),
+  );
+  /** @type {Columns} */
+  const columns = [
+    ["Name", "grow"],
+    ["Final", "right"],
+    ["Fees, ether", "right"],
+  ];
+  return table(caption, columns, shown);
 }

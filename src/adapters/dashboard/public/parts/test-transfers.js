@@ -7,13 +7,14 @@ import { failureOf, randomId, sendApi } from "../api.js";
 import { h } from "../dom.js";
 /** @import { BatchResults } from "../../../../contract/schemas/create.ts" */
 import { plural, shortHex, weiOf } from "../formats.js";
+import { nameOf } from "../world.js";
 
 const result = { text: "", bad: false };
 
 /** @param {readonly SignerLane[]} signers */
 export function testTransfers(signers) {
   const options = signers.map(({ chainId, signer }) =>
-    h("option", { value: `${chainId}:${signer}` }, shortHex(signer)),
+    h("option", { value: `${chainId}:${signer}` }, nameOf(signer) ?? shortHex(signer)),
   );
   const to = (signers[1] ?? signers[0])?.signer;
   return h(
