@@ -177,6 +177,8 @@ export interface CompletionsQuery {
   readonly include?: "cost";
   readonly waitMs?: number;
   readonly signal?: AbortSignal;
+  /** True for a stream: also its first read may be shared with other readers at the same position. */
+  readonly follows?: boolean;
 }
 
 export type CompletionCost = Pick<TransactionCost, "createdAt" | "owner" | "receiver" | "fees" | "value">;

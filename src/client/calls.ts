@@ -4,14 +4,16 @@ import { type CallOptions, newRequestId, type OrderOptions } from "./deadline.ts
 import { FencepostError, ofRequest } from "./error-classes.ts";
 import { CALL_PATHS, type CallPath, type FencepostFace } from "./face.ts";
 import { followCompletions } from "./follow.ts";
+import { followOutcomes, type PageSource } from "./outcomes.ts";
 import type { Call, Transport } from "./transport.ts";
 
 type Tabled = Pick<FencepostFace, keyof typeof CALL_PATHS>;
-export type OrdinaryCalls = Tabled & Pick<FencepostFace, "completions" | "signers" | "kill" | "endKill">;
+export type OrdinaryCalls = Tabled & Pick<FencepostFace, "completions" | "outcomes" | "signers" | "kill" | "endKill">;
 
 const LARGEST_PAGE = 500;
 
-export function ordinaryCalls(transport: Transport): OrdinaryCalls {
+/** `streams`: opens a stream of outcomes; without it, they are read page by page. */
+export function ordinaryCalls(transport: Transport, streams?: () => PageSource): OrdinaryCalls {
   const made = Object.entries<CallPath>(CALL_PATHS).map(([name, path]) => [name, callBy(transport, path)]);
   const tabled = Object.fromEntries(made) as Tabled;
   const killing =
@@ -21,9 +23,11 @@ export function ordinaryCalls(transport: Transport): OrdinaryCalls {
         signer === undefined ? { at: `${method} /kill` } : { at: `${method} /signers/{signer}/kill`, params: [signer] };
       return transport({ ...subject, body, keyed: true, ...options });
     };
+  const paged: PageSource = { readPage: tabled.completionsPage, close: () => undefined };
   return {
     ...tabled,
     completions: (query = {}, options = {}) => followCompletions(tabled.completionsPage, query, options),
+    outcomes: (query = {}, options = {}) => followOutcomes(streams?.() ?? paged, query, options),
     signers: (options) => everySigner(tabled.signersPage, options),
     kill: killing("post"),
     endKill: killing("delete"),

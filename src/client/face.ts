@@ -30,6 +30,7 @@ import type { CallOptions, OrderOptions } from "./deadline.ts";
 import type { FencepostError } from "./error-classes.ts";
 import type { FollowedCompletion, FollowQuery, WaitOptions } from "./follow.ts";
 import type { Address } from "./hex.ts";
+import type { OutcomesQuery } from "./outcomes.ts";
 import type { SentTransaction } from "./sent-transaction.ts";
 import { NONCE_PATHS, type NonceCalls } from "./with-nonce.ts";
 
@@ -125,6 +126,15 @@ export interface FencepostFace<SendOptions extends CallOptions = CallOptions> ex
    * the items that you have processed.
    */
   completions(query?: FollowQuery, options?: CallOptions): AsyncGenerator<FollowedCompletion, void, undefined>;
+  /**
+   * Receives every outcome from `after` on, endlessly, as it happens. It continues after the last one by itself when the
+   * connection or the node is lost, and ends at an error that a repeat cannot fix. Without a `store`, a changed epoch is
+   * such an error: compare what you booked, then continue at its `epoch` and `resumeAfter`.
+   *
+   * @example
+   * for await (const { requestId, state, settled } of fencepost.outcomes({ after })) await book(requestId, state, settled);
+   */
+  outcomes(query?: OutcomesQuery, options?: CallOptions): AsyncGenerator<FollowedCompletion, void, undefined>;
   /**
    * Resolves when the transaction is CONFIRMED or FAILED_FINAL. A STUCK one may still progress, so the wait continues.
    */

@@ -35,16 +35,18 @@ export interface FollowQuery extends CompletionsQuery {
   readonly store?: FeedStore;
 }
 
-type ReadPage = (query: CompletionsQuery, call: CallOptions) => Promise<CompletionsPage>;
+export type ReadPage = (query: CompletionsQuery, call: CallOptions) => Promise<CompletionsPage>;
 
 /**
  * Reads the feed page by page, each from the `next` of the page before. Every request names the epoch, and the node
- * refuses it once the epoch has changed.
+ * refuses it once the epoch has changed. With `persists`, errors that a repeat may fix are repeated. A changed epoch is
+ * one of them only with a store: otherwise the caller has to know of it.
  */
 export async function* followCompletions(
   readPage: ReadPage,
   { store, ...query }: FollowQuery,
   call: CallOptions,
+  persists = store !== undefined,
 ): AsyncGenerator<FollowedCompletion, void, undefined> {
   const saved = await store?.load();
   let position: CompletionsQuery = {
@@ -58,9 +60,10 @@ export async function* followCompletions(
       page = await readPage(position, call);
       failures = 0;
     } catch (error) {
-      if (store === undefined) throw error;
+      if (!persists) throw error;
       const moved = newPosition(error);
       if (moved !== null) {
+        if (store === undefined) throw error;
         position = { ...position, after: moved.seq, epoch: moved.epoch };
         await store.save(moved);
       }

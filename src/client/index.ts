@@ -5,6 +5,7 @@ import type { CallOptions } from "./deadline.ts";
 import { FencepostError } from "./error-classes.ts";
 import type { FencepostFace } from "./face.ts";
 import { isSettled, lookUntil } from "./follow.ts";
+import { streamedPages } from "./outcomes.ts";
 import { sendMany } from "./send-many.ts";
 import { SentTransaction } from "./sent-transaction.ts";
 import { type ClientOptions, createTransport, DEFAULT_TIMEOUT_MS } from "./transport.ts";
@@ -39,7 +40,7 @@ export interface FencepostClient extends FencepostFace {
  */
 export function createClient(options: ClientOptions): FencepostClient {
   const transport = createTransport(options);
-  const calls = ordinaryCalls(transport);
+  const calls = ordinaryCalls(transport, () => streamedPages(transport));
   const sendBatch: FencepostClient["sendBatch"] = async (transactions, call) => {
     const body = { transactions: transactions.map(withRequestId) };
     return (await transport<BatchResults>({ at: "post /tx/batch", expects: "results", body, ...call })).results;

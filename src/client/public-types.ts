@@ -55,3 +55,4 @@ export type {
 } from "./face.ts";
 export type { FeedPlace, FeedStore, FollowedCompletion, FollowQuery, WaitOptions } from "./follow.ts";
 export type { Address, Hash, Hex } from "./hex.ts";
+export type { OutcomesQuery } from "./outcomes.ts";

@@ -19,7 +19,7 @@ export interface ClientOptions {
   readonly repeat?: boolean;
 }
 
-type Query = Readonly<Record<string, unknown>>;
+export type Query = Readonly<Record<string, unknown>>;
 
 /** One request: method and path under /api/v1, and its parameters. */
 export interface Call extends CallOptions, Routing {
@@ -36,6 +36,8 @@ export interface Call extends CallOptions, Routing {
   readonly expects?: string;
   /** Time in ms for which the node may delay its response (long poll), in addition to the usual response time. */
   readonly heldMs?: number;
+  /** The response is a stream of server-sent events: it resolves with the body, unread. */
+  readonly streams?: true;
 }
 
 export type Transport = <T>(call: Call) => Promise<T>;
@@ -45,6 +47,7 @@ export const DEFAULT_TIMEOUT_MS = 30_000;
  * Time in ms without a response after which the call is repeated, at this or another node: the connection may be dead.
  */
 const LONGEST_SILENCE_MS = 10_000;
+const EVENTS = "text/event-stream";
 
 export function createTransport(options: ClientOptions): Transport {
   const ring = new Ring([options.url].flat());
@@ -56,12 +59,13 @@ export function createTransport(options: ClientOptions): Transport {
     const { heldMs = 0, signal, timeoutMs = (options.timeoutMs ?? DEFAULT_TIMEOUT_MS) + heldMs } = call;
     const [method = "", path = ""] = filled(call);
     const url = `/api/v1${path}${queryString(call.query ?? {})}`;
-    const request = requestOf(call, method, headers);
+    const request = requestOf(call, method, call.streams ? { ...headers, accept: EVENTS } : headers);
     const isPatient = call.once || options.repeat === false;
     const silence = isPatient ? Number.POSITIVE_INFINITY : LONGEST_SILENCE_MS + heldMs;
     const ask = async (base: string, deadline: Deadline) => {
       const go = (init: RequestInit) => fetch(base + url, { ...request, ...init });
-      return read<T>(...(await exchange(go, base, { silence, ...deadline })), call.expects);
+      const [response, text] = await exchange(go, base, { silence, streams: call.streams === true, ...deadline });
+      return text === null ? (response.body as T) : read<T>(response, text, call.expects);
     };
     return underDeadline(`no answer to ${path}`, { timeoutMs, ...(signal && { signal }) }, (deadline) =>
       options.repeat === false
@@ -120,16 +124,20 @@ function jsonOf(body: unknown): string {
   }
 }
 
-/** Sends one request and reads its response. A missing response or a broken connection is UNREACHABLE. */
+/**
+ * Sends one request and reads its response; null if it is a stream. A missing response or a broken connection is
+ * UNREACHABLE.
+ */
 async function exchange(
   fetch: (init: RequestInit) => Promise<Response>,
   base: string,
-  { silence, signal }: Pick<Deadline, "signal"> & { readonly silence: number },
-): Promise<readonly [Response, string]> {
+  { silence, signal, streams }: Pick<Deadline, "signal"> & { readonly silence: number; readonly streams: boolean },
+): Promise<readonly [Response, string | null]> {
   try {
     return await underDeadline(`${base} was silent`, { timeoutMs: silence, signal }, async (each) => {
       const response = await fetch({ signal: each.signal });
-      return [response, await response.text()] as const;
+      const isStream = streams && response.ok && response.headers.get("content-type")?.startsWith(EVENTS);
+      return [response, isStream ? null : await response.text()] as const;
     });
   } catch (error) {
     signal.throwIfAborted();
@@ -145,7 +153,7 @@ function read<T>({ status, headers }: Response, text: string, expects?: string):
   throw seconds >= 0 ? Object.assign(error, { retryAfterSeconds: seconds }) : error;
 }
 
-function parse(text: string): unknown {
+export function parse(text: string): unknown {
   try {
     return JSON.parse(text);
   } catch {
@@ -153,7 +161,7 @@ function parse(text: string): unknown {
   }
 }
 
-function isProblem(body: unknown): body is Problem {
+export function isProblem(body: unknown): body is Problem {
   const { code, status, detail } = Object(body) as Partial<Problem>;
   return typeof code === "string" && typeof status === "number" && typeof detail === "string";
 }

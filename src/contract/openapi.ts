@@ -136,10 +136,10 @@ function parameter(place: Place, schema: JsonSchema) {
 
 /** Builds a response; one without a schema is plain JSON or text. */
 function responseOf(answer: Answer, lift: Lift): ResponseObject {
-  const { description, schema, location, contentType = JSON_TYPE } = answer;
+  const { description, schema, location, contentType = JSON_TYPE, exampleText: example } = answer;
   const media: MediaType =
     schema === undefined
-      ? { schema: { type: contentType === JSON_TYPE ? "object" : "string" } }
+      ? { schema: { type: contentType === JSON_TYPE ? "object" : "string" }, ...(example !== undefined && { example }) }
       : { schema: lift(schema), example: exampleOf(schema, answer.example) };
   const headers = location && { Location: { description: location.description, schema: { type: "string" } } };
   return { description, ...(headers && { headers }), content: { [contentType]: media } };

@@ -31,11 +31,9 @@ export interface ProcessOutput extends CliIo, ProgressOutput {
 export function createOutput({ variables }: Pick<Environment, "variables">): ProcessOutput {
   let hidden: readonly string[] = [];
   let mask = createMask(hidden);
-  let readerLeft = false;
+  const reader = new AbortController();
   // A closed output pipe (`fencepost config | head -1`) is no error.
-  process.stdout.on("error", () => {
-    readerLeft = true;
-  });
+  process.stdout.on("error", () => reader.abort());
   const status = statusLineOf(variables);
   const stderr = (text: string) => status.above(() => void process.stderr.write(mask(text)));
   return {
@@ -48,7 +46,8 @@ export function createOutput({ variables }: Pick<Environment, "variables">): Pro
     ask: askOnTerminal(),
     say: (line) => stderr(`${line}\n`),
     screen: () => screenOf(process.stdout, variables),
-    readerLeft: () => readerLeft,
+    readerLeft: () => reader.signal.aborted,
+    whenReaderLeft: reader.signal,
     now: () => systemClock.now(),
     sleep: (ms) => systemClock.sleep(ms),
     newId: randomUUID,

@@ -159,6 +159,7 @@ async function serve({ config, logger, sharesPort = false, isDev = false }: Serv
       noteRefusal(refusal);
     },
     onResponse: metrics.httpRequest,
+    onStreams: metrics.feedStreams,
     peer: handlers.peer.proxy,
     ...defined({ within: shown.within }),
     wire: { hosts: hostsOf(config), origins: [config.advertiseUrl ?? [], config.allowedOrigins].flat() },

@@ -39,6 +39,7 @@ const BESIDE: Readonly<Record<string, string>> = {
   "HookRunner.underWay": "a question to the hook goes on while the lane is read again",
   "HookRunner.noops": "a decision that is in the history already is not written again after a reload",
   "WaitingRoom.lanes": "writes that wait to be committed, also of a lane that has been dropped",
+  "SharedReads.unanswered": "reads of the feed by position, of all lanes together",
   "RequestIds.asking": "requests are looked up before it is known who owns their lane",
   // State of another process, or of code behind a port that has no access to the lanes in memory.
   "PayloadMemory.lanes": "what the signing process signed, which it checks by itself",

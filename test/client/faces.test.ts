@@ -279,6 +279,10 @@ const CALLS: Readonly<Record<string, (face: FencepostFace) => Promise<unknown>>>
   list: (face) => face.list({ limit: 1, order: "oldest" }),
   completionsPage: (face) => face.completionsPage({ after: 0, limit: 5 }),
   completions: async (face) => (await face.completions({ wait: 0 }).next()).value,
+  outcomes: async (face) => {
+    for await (const outcome of face.outcomes()) return outcome;
+    return null;
+  },
   reserveNonce: (face) => face.reserveNonce({ signer: SIGNER_EIP55 }),
   reservation: (face) => face.reservation(reservation.reservationId),
   submitReserved: (face) => face.submitReserved("r", "0x02"),

@@ -1,7 +1,7 @@
 /** On SIGTERM a node drains, releases its lanes and exits with 0 in time; no accepted request is lost. */
 import { describe, expect } from "vitest";
 import { systemClock } from "../../src/adapters/system/clock.ts";
-import type { FencepostApiError } from "../../src/client/index.ts";
+import { createClient, type FencepostApiError } from "../../src/client/index.ts";
 import { audit, storedTransactions, untilSettled } from "../support/audit.ts";
 import { connect, type Database, it, nodesOn, SHORT_LEASE } from "../support/integration.ts";
 import { startLoad } from "../support/load.ts";
@@ -78,6 +78,38 @@ describe("SIGTERM", () => {
     expect((await polling).items).toEqual([]);
     expect(await ended).toEqual({ code: 0 });
     expect(await inHand, "not accepted, and told so").toMatchObject({ status: 503, code: "UNAVAILABLE" });
+  });
+
+  // protects [The feed] src/adapters/http/streams/feed-stream.ts, src/client/outcomes.ts
+  it("ends streams at once, and their readers continue at the next node, as after SIGKILL", async ({
+    simulated,
+    nodes,
+    database,
+  }) => {
+    const [drained, killed, last] = await Promise.all([1, 2, 3].map(() => nodes.start(simulated.url, SHORT_LEASE)));
+    if (drained === undefined || killed === undefined || last === undefined)
+      throw new Error("three nodes were started");
+    const received: { readonly seq: number; readonly txId: string }[] = [];
+    const reader = new AbortController();
+    const client = createClient({ url: [drained.url, killed.url, last.url] });
+    const reading = (async () => {
+      for await (const outcome of client.outcomes({ after: 0 }, { signal: reader.signal })) received.push(outcome);
+    })().catch(() => undefined);
+    const send = (from: number) => Promise.all(range(10).map((index) => client.send(pricedTransfer(from + index))));
+    await send(0);
+    await waitUntil(() => received.length >= 5, "outcomes arrive");
+    expect(await terminate(drained)).toEqual({ code: 0 });
+    await send(10);
+    await waitUntil(() => received.length >= 15, "outcomes arrive from another node");
+    killed.signal("SIGKILL");
+    await send(20);
+    await waitUntil(() => received.length === 30, "every outcome has arrived");
+    reader.abort();
+    await reading;
+    const rows = await database.query<{ seq: string; tx_id: string }>(
+      "SELECT seq, tx_id FROM fencepost.completion ORDER BY seq",
+    );
+    expect(received.map(({ seq, txId }) => [seq, txId])).toEqual(rows.map(({ seq, tx_id }) => [Number(seq), tx_id]));
   });
 
   it("ends the node in time while the chain hangs", async ({ simulated, nodes, database }) => {

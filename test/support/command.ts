@@ -45,6 +45,8 @@ export interface CommandWorld {
   readonly doing?: string[];
   /** Number of reads after which the program that reads standard output closes it. */
   readonly looks?: number;
+  /** Aborted when that program closes it. */
+  readonly left?: AbortSignal;
   /** Directory in which `export` writes files; by default the working directory. */
   readonly directory?: string;
 }
@@ -80,6 +82,7 @@ export async function runCommand(argv: readonly string[], world: CommandWorld = 
       return { update: (next) => void doing.push(next), end: () => void doing.push("end") };
     },
     readerLeft: () => ++looked > looks,
+    whenReaderLeft: world.left ?? new AbortController().signal,
     now: real ? systemClock.now : () => new Date(nowMs),
     sleep: real ? systemClock.sleep : advance,
     newId: () => (real ? randomUUID() : "made-up"),

@@ -12,17 +12,19 @@ interface Asked {
 /** A fake node that answers every request with the contract's example response and records the request. */
 export function recordedNode() {
   const asked: Asked[] = [];
-  const answer = (method: string, url: string, body: unknown): { status: number; text: string } => {
+  const answer = (method: string, url: string, body: unknown) => {
     const { pathname, searchParams } = new URL(url);
     const route = routeOf(method, pathname);
     asked.push({ route, query: Object.fromEntries(searchParams), body });
-    const [status = "200", { schema, example } = {}] = Object.entries(route.answers)[0] ?? [];
-    return { status: Number(status), text: JSON.stringify(schema === undefined ? {} : exampleOf(schema, example)) };
+    const [status = "200", answer] = Object.entries(route.answers)[0] ?? [];
+    const { schema, example, exampleText, contentType = "application/json" } = answer ?? {};
+    const text = exampleText ?? JSON.stringify(schema === undefined ? {} : exampleOf(schema, example));
+    return { status: Number(status), text, contentType };
   };
   const fetch: typeof globalThis.fetch = async (url, init = {}) => {
     const body = init.body === undefined ? undefined : JSON.parse(String(init.body));
-    const { status, text } = answer(init.method ?? "GET", String(url), body);
-    return new Response(text, { status });
+    const { status, text, contentType } = answer(init.method ?? "GET", String(url), body);
+    return new Response(text, { status, headers: { "content-type": contentType } });
   };
   const actions: CommandWorld["actions"] = {
     connect: async () => createClient({ url: "http://node", fetch }),

@@ -16,12 +16,6 @@ import { type CliIo, type ExportFile, type View, viewOn } from "./terminal.ts";
 
 type FeedOptions = RemoteOptions & Omit<CompletionsQuery, "wait"> & { readonly follow?: true };
 
-/**
- * How long one request waits for new completions, in seconds. Below a node's limit of 30 s and the timeout of most
- * proxies.
- */
-const WAIT_SECONDS = 20;
-
 export function addCompletions(program: Command, ports: RemotePorts): void {
   const command = program
     .command("completions")
@@ -61,20 +55,23 @@ function pageTable({ items, next, epoch, filtered }: CompletionsPage, view: View
 
 async function follow(client: FencepostClient, options: FeedOptions, io: CliIo) {
   const view = viewOn(io, options);
-  const { limit } = options;
-  let { after, epoch } = options;
+  const { after, epoch } = options;
+  const outcomes = client.outcomes(given({ after, epoch }), { signal: io.whenReaderLeft });
   while (!io.readerLeft()) {
-    const query = { wait: WAIT_SECONDS, ...given({ after, epoch, limit }) };
-    const page = await during(io, "waiting for the next outcome", () => client.completionsPage(query));
-    for (const item of page.items) {
-      io.stdout(
-        options.json
-          ? `${JSON.stringify({ ...item, feedEpoch: page.epoch })}\n`
-          : changeLine(item, item.at, view, `${item.seq}  `),
-      );
-    }
-    ({ epoch, next: after } = page);
+    const next = during(io, "waiting for the next outcome", () => outcomes.next());
+    const { value: item, done } = await next.catch(endIf(io.whenReaderLeft));
+    if (done) break;
+    io.stdout(options.json ? `${JSON.stringify(item)}\n` : changeLine(item, item.at, view, `${item.seq}  `));
   }
+  await outcomes.return();
+}
+
+/** Nobody reads the output any more: that ends the command, and is no error. */
+function endIf(left: AbortSignal) {
+  return (error: unknown): IteratorReturnResult<void> => {
+    if (left.aborted) return { done: true, value: undefined };
+    throw error;
+  };
 }
 
 interface ExportOptions extends RemoteOptions {

@@ -30,6 +30,8 @@ export interface CliIo extends Output {
   readonly ask: ((question: string) => Promise<string>) | null;
   /** True if the reader of standard output has closed it (`| head -1`); endless commands must then end. */
   readerLeft(): boolean;
+  /** Aborted when the reader closes it. */
+  readonly whenReaderLeft: AbortSignal;
   sleep(ms: number): Promise<void>;
   /** Returns a new unique id. */
   newId(): string;

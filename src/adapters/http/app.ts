@@ -10,12 +10,13 @@ import { type AdmissionOptions, admissionQueue, arrivalsOf, type WaitingRequest 
 import { CALLERS_BYTES, heldBytes } from "./admission/held-bytes.ts";
 import { refuseTwoHosts, wire } from "./admission/host-and-origin.ts";
 import { rateHeaders } from "./admission/rate-headers.ts";
-import { authenticator, authorise, inPath, rememberedFor, scopeOf } from "./exchange/auth.ts";
+import { type Authenticate, authenticator, authorise, inPath, rememberedFor, scopeOf } from "./exchange/auth.ts";
 import { acceptOnlyJson } from "./exchange/json-body.ts";
 import { LongPolls } from "./exchange/long-polls.ts";
 import { decorate, type HttpServerOptions, type RouteContext } from "./exchange/options.ts";
 import { answerWithProblems, noSuchRoute, problemAnswer, rawAnswer, sendProblem } from "./exchange/problems.ts";
 import { reserveBodies } from "./exchange/reserve-bodies.ts";
+import { completionStream } from "./routes/completion-stream.ts";
 import { createRoutes } from "./routes/create.ts";
 import { declaredRoutes } from "./routes/declared.ts";
 import { jsonRpcRoutes } from "./routes/json-rpc.ts";
@@ -26,6 +27,11 @@ import { peerRoutes } from "./routes/peers.ts";
 const REQUEST_TIMEOUT_MS = 30_000;
 /** How often Node.js checks for requests that arrive too slowly; its default is 30 seconds. */
 export const LOOK_FOR_SLOW_EVERY_MS = 5_000;
+/**
+ * Has the kernel probe idle connections, so that a caller which vanished without a word (power, cable, NAT) gives back
+ * the place of its stream or long poll: after 10 s, ten probes a second apart (libuv's constants).
+ */
+export const TCP_KEEP_ALIVE = { keepAlive: true, keepAliveInitialDelay: 10_000 } as const;
 
 /**
  * Creates all routes on a Fastify instance that does not listen yet; tests call it through `inject`. `arrivals` is
@@ -38,7 +44,8 @@ export function createHttpApp(options: HttpServerOptions) {
   decorate(app, options);
   answerWithProblems(app, options);
   acceptOnlyJson(app);
-  addHooks(app, options, { longPolls, arrivals });
+  const authenticate = authenticator(options.apiKeys, options.liveKeys);
+  addHooks(app, options, { longPolls, arrivals, authenticate });
   refuseBadEncoding(app);
   const bytes = heldBytes(CALLERS_BYTES);
   reserveBodies(app, bytes);
@@ -48,6 +55,7 @@ export function createHttpApp(options: HttpServerOptions) {
   const context: RouteContext = { clock, mask, version, longPolls, checksum: rememberingChecksum(options.checksum) };
   createRoutes(app, context, options);
   declaredRoutes(app, context);
+  completionStream(app, context, { ...options, authenticate });
   operationRoutes(app, context, options);
   jsonRpcRoutes(app, context, options);
   if (options.peer !== undefined) peerRoutes(app, options.peer);
@@ -62,7 +70,11 @@ function bareApp(): FastifyInstance {
     requestTimeout: REQUEST_TIMEOUT_MS,
     // Also pass the request timeout to Node.js's server. The server uses it as the upper limit of its timeout for
     // headers, and refuses a longer one.
-    http: { requestTimeout: REQUEST_TIMEOUT_MS, connectionsCheckingInterval: LOOK_FOR_SLOW_EVERY_MS },
+    http: {
+      requestTimeout: REQUEST_TIMEOUT_MS,
+      connectionsCheckingInterval: LOOK_FOR_SLOW_EVERY_MS,
+      ...TCP_KEEP_ALIVE,
+    },
     // While the server closes, requests on connections that are still open are answered as usual, so that no request
     // fails.
     return503OnClosing: false,
@@ -137,6 +149,7 @@ function refuseOtherMethods(app: FastifyInstance, served: ReadonlyMap<string, Re
 
 interface Around extends Pick<AdmissionOptions, "arrivals"> {
   readonly longPolls: LongPolls;
+  readonly authenticate: Authenticate;
 }
 
 type OnRequest = (request: FastifyRequest, reply: FastifyReply, done: (error?: Error) => void) => void;
@@ -145,14 +158,13 @@ type OnRequest = (request: FastifyRequest, reply: FastifyReply, done: (error?: E
 const UNDER_ANY_NAME = new Set(["/healthz", "/readyz", "/metrics"]);
 
 /** Adds the hooks around every request: authentication, admission and the metrics of its response. */
-function addHooks(app: FastifyInstance, options: HttpServerOptions, { longPolls, arrivals }: Around) {
+function addHooks(app: FastifyInstance, options: HttpServerOptions, { longPolls, arrivals, authenticate }: Around) {
   const { clock, onResponse, operators, within } = options;
   /**
    * URLs of operators' routes. Their 405 routes, added later, are hidden with them, because `Allow` would reveal the
    * methods.
    */
   const operatorsUrls = new Set<string>();
-  const authenticate = authenticator(options.apiKeys, options.liveKeys);
   const rates = new KeyRates(clock);
   const apiOf = rememberedFor((principal) => limitedTo(principal, options.api, rates));
   const addRates = rateHeaders(rates);

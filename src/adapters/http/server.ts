@@ -1,7 +1,7 @@
 import { once } from "node:events";
 import { createServer, type Server } from "node:http";
 import type { Socket } from "node:net";
-import { createHttpApp, LOOK_FOR_SLOW_EVERY_MS } from "./app.ts";
+import { createHttpApp, LOOK_FOR_SLOW_EVERY_MS, TCP_KEEP_ALIVE } from "./app.ts";
 import { authenticator } from "./exchange/auth.ts";
 import type { HttpServerOptions } from "./exchange/options.ts";
 import { type RpcSocketsOptions, rpcSockets } from "./sockets/rpc-sockets.ts";
@@ -83,7 +83,8 @@ export function createHttpServer(
 export function serverLike(first: Server): Server {
   const { requestTimeout, headersTimeout, keepAliveTimeout } = first;
   const connectionsCheckingInterval = LOOK_FOR_SLOW_EVERY_MS;
-  const second = createServer({ requestTimeout, headersTimeout, keepAliveTimeout, connectionsCheckingInterval });
+  const times = { requestTimeout, headersTimeout, keepAliveTimeout, connectionsCheckingInterval };
+  const second = createServer({ ...times, ...TCP_KEEP_ALIVE });
   for (const answer of first.listeners("clientError")) second.on("clientError", answer as () => void);
   return second;
 }

@@ -118,6 +118,7 @@ export function createMetrics(settings: MetricsSettings = {}) {
     /** Sets the node's identity (id and version) once. */
     introduce: ({ nodeId, version }: { readonly nodeId: string; readonly version: string }) =>
       instruments.info.set({ node_id: nodeId, version }, 1),
+    feedStreams: (open: number) => instruments.feedStreams.set(open),
     refused: ({ rule }: { readonly rule: string }) => instruments.refused.inc({ rule }),
     /** Connects the gauges to the running node. If a source fails, its gauge is missing from the scrape. */
     connect: (more: Partial<GaugeSources>) => void Object.assign(sources, more),
@@ -173,6 +174,7 @@ function createInstruments(registry: Registry) {
     rpcRequests: counter("rpc_requests_total", "JSON-RPC requests", "method", "result"),
     rpcSeconds: histogram(ANSWER_SECONDS, "rpc_duration_seconds", "Duration of JSON-RPC requests", "method"),
     httpSeconds: histogram(ANSWER_SECONDS, "http_request_duration_seconds", "Duration of HTTP requests", ...REQUEST),
+    feedStreams: gauge("feed_streams", "Open streams of outcomes"),
     timeToBroadcast: histogram(
       BROADCAST_SECONDS,
       "time_to_broadcast_seconds",

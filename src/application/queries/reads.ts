@@ -9,6 +9,7 @@ import { type CostsQuery, costs, withCosts } from "./costs.ts";
 import { explanationOf } from "./explain.ts";
 import type { ExplainPorts } from "./explained-lane.ts";
 import { type HistoryQuery, history } from "./history.ts";
+import { SharedReads } from "./shared-reads.ts";
 import { signer, signers } from "./signers.ts";
 import { chainLooks, transaction, transactionByRequest, transactions } from "./transactions.ts";
 
@@ -81,42 +82,60 @@ const LOOK_EVERY_MS = 250;
 
 export class Feed {
   private readonly ports;
+  private readonly shared;
   private sleepers = new Set<() => void>();
+  /** How often the feed may have grown. */
+  private growth = 0;
+  /** Cancels the next look of all waiting readers. */
+  private cancelLook: () => void = () => undefined;
 
   constructor(ports: FeedPorts) {
     this.ports = ports;
+    this.shared = new SharedReads(ports.store);
   }
 
   /** Called after this node appended to the feed: wakes the waiting readers. */
   grew(): void {
     const woken = this.sleepers;
     this.sleepers = new Set();
+    this.growth++;
+    this.shared.renew();
+    this.cancelLook();
     for (const wake of woken) wake();
   }
 
   async page(query: CompletionsQuery): Promise<CompletionsPage> {
     refuseNoPosition(query.after);
+    const { after, limit = DEFAULT_LIMIT, follows = false } = query;
     const untilMs = this.ports.clock.monotonicMs() + (query.waitMs ?? 0);
-    for (;;) {
-      const { items, ...position } = await this.ports.store.feed(query.after, query.limit ?? DEFAULT_LIMIT);
+    for (let isFirst = true; ; isFirst = false) {
+      const { growth } = this;
+      // The first read is the caller's own: a read that another one began may be older than an item that the caller
+      // knows of.
+      const reading = isFirst && !follows ? this.ports.store.feed(after, limit) : this.shared.read(after, limit);
+      const { items, ...position } = await reading;
       refuseMisplaced(query, position);
       const leftMs = untilMs - this.ports.clock.monotonicMs();
       if (items.length > 0 || leftMs <= 0 || query.signal?.aborted === true) {
-        return { epoch: position.epoch, items, next: items.at(-1)?.seq ?? query.after };
+        return { epoch: position.epoch, items, next: items.at(-1)?.seq ?? after };
       }
-      await this.sleep(Math.min(leftMs, LOOK_EVERY_MS), query.signal);
+      if (growth === this.growth) await this.sleep(leftMs, query.signal);
     }
   }
 
-  private sleep(ms: number, signal: AbortSignal | undefined): Promise<void> {
+  /** Waits until the feed may have grown, or the caller's time is over. All waiting readers look together. */
+  private sleep(leftMs: number, signal: AbortSignal | undefined): Promise<void> {
+    const { clock } = this.ports;
     return new Promise((resolve) => {
       const wake = () => {
         cancel();
         this.sleepers.delete(wake);
+        if (this.sleepers.size === 0) this.cancelLook();
         signal?.removeEventListener("abort", wake);
         resolve();
       };
-      const cancel = this.ports.clock.after(ms, wake);
+      const cancel = leftMs < LOOK_EVERY_MS ? clock.after(leftMs, wake) : () => undefined;
+      if (this.sleepers.size === 0) this.cancelLook = clock.after(LOOK_EVERY_MS, () => this.grew());
       this.sleepers.add(wake);
       signal?.addEventListener("abort", wake, { once: true });
     });

@@ -27,6 +27,8 @@ export interface Answer {
   readonly contentType?: string;
   /** Members of the example response that replace those of the schema's example. */
   readonly example?: object;
+  /** Example of a response without a schema. */
+  readonly exampleText?: string;
   readonly location?: Location;
 }
 

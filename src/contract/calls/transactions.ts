@@ -6,7 +6,7 @@ import {
   ResolveOrder,
   ResubmitOrder,
 } from "../schemas/actions.ts";
-import { CompletionsPage, CompletionsQuery } from "../schemas/completions.ts";
+import { Completion, CompletionStreamQuery, CompletionsPage, CompletionsQuery } from "../schemas/completions.ts";
 import {
   BatchResults,
   CallPayload,
@@ -138,6 +138,29 @@ export const completions = declared({
     query: CompletionsQuery,
     answers: ok("One page.", CompletionsPage),
     errors: ["EPOCH_CHANGED", "FEED_TRUNCATED"],
+  },
+  streamCompletions: {
+    at: "get /api/v1/tx/completions/stream",
+    scope: READ,
+    summary: "Receive final outcomes as they happen",
+    description:
+      "Server-sent events. `begin`, then a `completion` for each item of the feed after the position, for ever. `epoch`: the feed began a new epoch, and continues at the event's id. `end` is the last event; its data is the problem that ended the stream. Continue with the last `id` as `Last-Event-ID`. A reader that takes nothing for ten seconds is disconnected.",
+    query: CompletionStreamQuery,
+    headers: {
+      "Last-Event-ID":
+        "Position to continue at, as `epoch:seq`: the last `id` received. Overrides `after` and `epoch`.",
+    },
+    answers: {
+      200: {
+        description: "Endless. Every `id` is a position; a lone `id` keeps the connection alive.",
+        contentType: "text/event-stream",
+        exampleText: [
+          'id: 1:0\nevent: begin\ndata: {"epoch":1,"after":0}\n\n',
+          `id: 1:1\nevent: completion\ndata: ${JSON.stringify(exampleOf(Completion, { seq: 1 }))}\n\n`,
+        ].join(""),
+      },
+    },
+    errors: ["EPOCH_CHANGED", "FEED_TRUNCATED", "QUOTA_EXCEEDED"],
   },
 });
 

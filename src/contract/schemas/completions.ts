@@ -50,9 +50,13 @@ export type CompletionsPage = Static<typeof CompletionsPage>;
 
 const position = { minimum: 0, maximum: Number.MAX_SAFE_INTEGER };
 
-export const CompletionsQuery = query({
+const place = {
   after: Type.Integer({ ...position, default: 0, description: "0 is the beginning." }),
   epoch: Type.Integer({ ...position, description: "Epoch of `after`: refused if the feed has another one by now." }),
+};
+
+export const CompletionsQuery = query({
+  ...place,
   limit: limit(1_000),
   include: oneOf(["cost"], "Adds `cost` to every item."),
   wait: Type.Number({
@@ -63,3 +67,5 @@ export const CompletionsQuery = query({
   }),
 });
 export type CompletionsQuery = Static<typeof CompletionsQuery>;
+
+export const CompletionStreamQuery = query(place);

@@ -52,14 +52,8 @@ export function createFace<SendOptions extends CallOptions>(inside: Inside<SendO
   return {
     ...calls,
     ...sendingCalls(inside, handle),
-    async *completions(query = {}, options = {}) {
-      try {
-        yield* calls.completions(query, untilClosed(closing, options));
-      } catch (error) {
-        // The feed of completions ends without an error when the node is closed.
-        if (!closing.aborted) throw error;
-      }
-    },
+    completions: endingAtClose(closing, calls.completions),
+    outcomes: endingAtClose(closing, calls.outcomes),
     handle: async (txId, options) => handle(await calls.get(txId, options)),
     waitFor: (txId, options = {}) =>
       lookUntil(calls.get, txId, untilClosed(closing, { pollIntervalMs: LOOK_EVERY_MS, ...options }), isSettled),
@@ -78,6 +72,19 @@ async function ask<T>({ mask, closing }: Limits, options: CallOptions | undefine
     options?.signal?.throwIfAborted();
     throw asFaceError(error, mask);
   }
+}
+
+type Follow<Query, Item> = (query?: Query, options?: CallOptions) => AsyncGenerator<Item, void, undefined>;
+
+/** The feed of completions ends without an error when the node is closed. */
+function endingAtClose<Query, Item>(closing: AbortSignal, follow: Follow<Query, Item>): Follow<Query, Item> {
+  return async function* (query, options = {}) {
+    try {
+      yield* follow(query, untilClosed(closing, options));
+    } catch (error) {
+      if (!closing.aborted) throw error;
+    }
+  };
 }
 
 function untilClosed<T extends CallOptions>(closing: AbortSignal, options: T): T & { readonly signal: AbortSignal } {

@@ -25,6 +25,7 @@ const COMMANDS: Readonly<Record<string, readonly string[]>> = {
   useReserved: ["nonces", "used", ID, HASH],
   releaseReserved: ["nonces", "release", ID],
   listCompletions: ["completions"],
+  streamCompletions: ["completions", "--follow"],
   listSigners: ["signers"],
   getSigner: ["signers", SIGNER],
   resubmitTransaction: ["resubmit", ID, ...because],

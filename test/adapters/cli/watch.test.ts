@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import type { CompletionsQuery, FencepostClient, Transaction } from "../../../src/client/index.ts";
+import type { FencepostClient, OutcomesQuery, Transaction } from "../../../src/client/index.ts";
 import { type CommandWorld, runCommand } from "../../support/command.ts";
 import * as examples from "../../support/sample-answers.ts";
 
@@ -99,28 +99,45 @@ describe("fencepost completions", () => {
   const item = examples.feedPage.items[0] as (typeof examples.feedPage.items)[number];
 
   async function follow(argv: readonly string[], looks: number) {
-    const asked: CompletionsQuery[] = [];
-    const completionsPage: FencepostClient["completionsPage"] = async (query = {}) => {
-      asked.push(query);
-      const seq = (query.after ?? 0) + 1;
-      return { epoch: 3, items: [{ ...item, seq }], next: seq };
+    const asked: OutcomesQuery[] = [];
+    const client: Partial<FencepostClient> = {
+      completionsPage: async ({ after = 0 } = {}) => ({
+        epoch: 3,
+        items: [{ ...item, seq: after + 1 }],
+        next: after + 1,
+      }),
+      async *outcomes(query = {}) {
+        asked.push(query);
+        for (let seq = (query.after ?? 0) + 1; ; seq++) yield { ...item, seq, feedEpoch: 3 };
+      },
     };
-    const actions = { connect: async () => ({ completionsPage }) as Partial<FencepostClient> as FencepostClient };
+    const actions = { connect: async () => client as FencepostClient };
     return { ...(await runCommand(["completions", ...argv], { actions, looks })), asked };
   }
 
-  it("with --follow continues from the last position", async () => {
+  it("with --follow prints outcomes from the last position on", async () => {
     const { stdout, asked } = await follow(["--follow", "--after", "7", "--json"], 3);
-    expect(asked).toEqual([
-      { wait: 20, after: 7 },
-      { wait: 20, after: 8, epoch: 3 },
-      { wait: 20, after: 9, epoch: 3 },
-    ]);
+    expect(asked).toEqual([{ after: 7 }]);
     const lines = stdout
       .trimEnd()
       .split("\n")
       .map((line) => JSON.parse(line));
     expect(lines).toMatchObject([{ seq: 8, feedEpoch: 3 }, { seq: 9 }, { seq: 10 }]);
+  });
+
+  it("with --follow ends when nobody reads its output, also while it waits", async () => {
+    const left = new AbortController();
+    const client: Partial<FencepostClient> = {
+      async *outcomes(_, { signal } = {}) {
+        yield { ...item, feedEpoch: 3 };
+        left.abort();
+        signal?.throwIfAborted();
+      },
+    };
+    const actions = { connect: async () => client as FencepostClient };
+    const ended = await runCommand(["completions", "--follow"], { actions, looks: 9, left: left.signal });
+    expect(ended).toMatchObject({ code: 0, stderr: "" });
+    expect(ended.stdout.split("\n")).toHaveLength(2);
   });
 
   it("prints one line per completion, and how to get the next page", async () => {

@@ -1,8 +1,10 @@
 import { describe, expect, it } from "vitest";
 import type { CompletionsPage, CompletionsQuery } from "../../../src/application/api.ts";
 import { Feed } from "../../../src/application/queries/reads.ts";
-import type { CompletionRecord, FeedPosition } from "../../../src/ports/query-store.ts";
+import { SharedReads } from "../../../src/application/queries/shared-reads.ts";
+import type { CompletionRecord, FeedPage, FeedPosition } from "../../../src/ports/query-store.ts";
 import { createManualClock, type ManualClock } from "../../doubles/manual-clock.ts";
+import { type Deferred, deferred } from "../../support/deferred.ts";
 import { CHAIN_ID, SIGNER } from "../../support/world.ts";
 
 function completion(seq: number, epoch = 1): CompletionRecord {
@@ -172,11 +174,83 @@ describe("a long poll of the completions feed", () => {
     made.feed.grew();
     made.feed.grew();
     await made.clock.advance(0);
-    expect(made.looks).toBe(6);
+    // Each reads once by itself; when they are woken, the three read the same position, so they share one read.
+    expect(made.looks).toBe(4);
     made.said.push(completion(1));
     made.feed.grew();
     await made.clock.advance(0);
     expect(waiting.map(({ page }) => seqs(page))).toEqual([[1], [1], [1]]);
+  });
+});
+
+describe("many readers that follow the feed", () => {
+  const follow = { waitMs: 30_000, follows: true } as const;
+
+  // protects [The feed] src/application/queries/shared-reads.ts
+  it("share the reads at the same position, from the first one on", async () => {
+    const made = bench(1);
+    const readers = Array.from({ length: 50 }, () => made.ask({ after: 1, ...follow }));
+    await made.clock.advance(1_000);
+    expect(made.looks).toBe(5);
+    made.said.push(completion(2));
+    made.feed.grew();
+    await made.clock.advance(0);
+    expect(readers.map(({ page }) => seqs(page))).toEqual(readers.map(() => [2]));
+    expect([made.looks, made.clock.armedTimers]).toEqual([6, 0]);
+  });
+
+  // protects [The feed] src/application/queries/reads.ts
+  it("share no first read with a caller who may know of a newer outcome", async () => {
+    const made = bench(1);
+    const answers = [made.ask({ after: 0 }), made.ask({ after: 0 }), made.ask({ after: 0, ...follow })];
+    await made.clock.advance(0);
+    expect(answers.map(({ page }) => page?.next)).toEqual([1, 1, 1]);
+    expect(made.looks).toBe(3);
+  });
+
+  // protects [The feed] src/application/queries/shared-reads.ts
+  it("do not join a read that began before the feed grew", async () => {
+    const made = bench(0);
+    const first = made.ask({ after: 0, ...follow });
+    made.said.push(completion(1));
+    made.feed.grew();
+    const second = made.ask({ after: 0, ...follow });
+    await made.clock.advance(0);
+    expect([seqs(first.page), seqs(second.page)]).toEqual([[1], [1]]);
+  });
+
+  // protects [The feed] src/application/queries/reads.ts
+  it("look again at once if the feed grew while they read", async () => {
+    const made = bench(0);
+    const answer = made.ask({ after: 0, ...follow });
+    // The read above has its snapshot already; this outcome is appended before the reader waits.
+    await Promise.resolve();
+    made.said.push(completion(1));
+    made.feed.grew();
+    await made.clock.advance(0);
+    expect(seqs(answer.page)).toEqual([1]);
+  });
+
+  // protects [The feed] src/application/queries/shared-reads.ts
+  it("keep only a few reads of the database busy, in order, however many are far behind", async () => {
+    const reading = Array.from({ length: 30 }, () => deferred<FeedPage>());
+    const begun: number[] = [];
+    const reads = new SharedReads({
+      feed: (after) => {
+        begun.push(after);
+        return (reading[after] as Deferred<FeedPage>).promise;
+      },
+    });
+    const page = { epoch: 1, lastSeq: 99, truncatedThrough: 0, epochStartsAfter: 0, items: [] };
+    const answers = reading.map((_, after) => reads.read(after, 100));
+    expect(begun).toEqual([0, 1, 2, 3]);
+    for (const [at, each] of reading.entries()) {
+      each.resolve(page);
+      await answers[at];
+      await Promise.resolve();
+      expect(begun.length).toBeLessThanOrEqual(at + 5);
+    }
+    expect(begun).toEqual(reading.map((_, after) => after));
   });
 });
 

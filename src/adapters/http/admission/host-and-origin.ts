@@ -35,7 +35,7 @@ export type Wire = (request: FastifyRequest, reply: FastifyReply, entry: Entry) 
 const WILDCARDS = new Set(["0.0.0.0", "::", "[::]"]);
 const PREFLIGHT = {
   "access-control-allow-methods": "GET, POST, PUT, DELETE",
-  "access-control-allow-headers": "authorization, content-type, idempotency-key",
+  "access-control-allow-headers": "authorization, content-type, idempotency-key, last-event-id",
   "access-control-max-age": "600",
 };
 const EXPOSED = "location, retry-after, ratelimit, ratelimit-policy, fencepost-owner, www-authenticate";

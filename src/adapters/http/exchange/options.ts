@@ -47,6 +47,8 @@ export interface HttpServerOptions {
   readonly within?: (traceparent: unknown, handle: () => void) => void;
   /** Called once per response, for the metric `http_request_duration_seconds`. */
   readonly onResponse?: (report: ResponseReport) => void;
+  /** Called when the number of open streams has changed. */
+  readonly onStreams?: (open: number) => void;
   /** Handles calls from other nodes of the same database. If absent, their routes do not exist. */
   readonly peer?: PeerReceiver;
   /**

@@ -4,6 +4,7 @@ import { Health, Readiness, ReadinessQuery } from "../../../contract/calls/clust
 import { FencepostError } from "../../../domain/errors.ts";
 import { refuseLimited } from "../../../domain/keys/principal.ts";
 import type { Reference } from "../docs/page.ts";
+import { accepts } from "../exchange/accept.ts";
 import { answering, type HttpServerOptions, type RouteContext, type StaticFile } from "../exchange/options.ts";
 import { queryReader } from "../exchange/query.ts";
 
@@ -99,7 +100,7 @@ export function fileRoutes(app: FastifyInstance, files: ReadonlyMap<string, Stat
   for (const [path, { contentType, body, gzip }] of files) {
     const digest = createHash("sha256").update(body).digest("base64url").slice(0, 22);
     app.get(path, { config: { open: true, operators: true } }, (request, reply) => {
-      const packed = acceptsGzip(request.headers["accept-encoding"]) ? gzip : undefined;
+      const packed = accepts(request.headers["accept-encoding"] ?? "", ["gzip", "*"]) ? gzip : undefined;
       // Give each encoding its own tag: a cache must not answer with bytes that the client cannot read (RFC 9110, 8.8.3).
       const etag = packed === undefined ? `"${digest}"` : `"${digest}-gzip"`;
       reply.headers(PAGE_HEADERS).header("etag", etag);
@@ -109,19 +110,4 @@ export function fileRoutes(app: FastifyInstance, files: ReadonlyMap<string, Stat
       return reply.type(contentType).send(packed ?? body);
     });
   }
-}
-
-/** True if the client accepts gzip (RFC 9110, 12.5.3). A quality of zero refuses it; without a header, nothing is packed. */
-function acceptsGzip(accepted: string | undefined): boolean {
-  const codings = (accepted ?? "").split(",").map((each) =>
-    each
-      .trim()
-      .toLowerCase()
-      .split(/\s*;\s*q=/),
-  );
-  const quality = (name: string) => {
-    const coding = codings.find(([each]) => each === name);
-    return coding === undefined ? undefined : Number(coding[1] ?? 1);
-  };
-  return (quality("gzip") ?? quality("*") ?? 0) > 0;
 }

@@ -138,7 +138,7 @@ describe("a request from a web page", () => {
     expect(preflight.statusCode).toBe(204);
     expect(preflight.headers).toMatchObject({
       "access-control-allow-origin": "https://wallet.example",
-      "access-control-allow-headers": expect.stringContaining("authorization"),
+      "access-control-allow-headers": "authorization, content-type, idempotency-key, last-event-id",
       "access-control-allow-methods": expect.stringContaining("POST"),
     });
   });
