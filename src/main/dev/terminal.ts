@@ -32,6 +32,7 @@ interface DevSession extends Omit<KeyActions, "send"> {
   readonly node: { readonly url: string; readonly signers: readonly Checksummed[] };
 }
 
+const USUAL_COLUMNS = 80;
 const REMEMBER_EVERY_MS = 1_000;
 const CTRL_C = "\u0003";
 
@@ -42,7 +43,7 @@ export function openTerminal(): DevTerminal | null {
   if (ask === null) return null;
   return {
     ask,
-    columns: () => screenOf(process.stderr, process.env)?.columns ?? Number.POSITIVE_INFINITY,
+    columns: () => screenOf(process.stderr, process.env)?.columns ?? USUAL_COLUMNS,
     onKey: (pressed) => {
       const listen = (bytes: Buffer) => pressed(bytes.toString());
       stdin.setRawMode(true).resume().on("data", listen);
