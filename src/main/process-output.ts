@@ -36,6 +36,8 @@ export function createOutput({ variables }: Pick<Environment, "variables">): Pro
   process.stdout.on("error", () => {
     readerLeft = true;
   });
+  // Nor is a full disk behind it, or a terminal that was closed: a node goes on.
+  process.stderr.on("error", () => undefined);
   const status = statusLineOf(variables);
   const stderr = (text: string) => status.above(() => void process.stderr.write(mask(text)));
   return {
