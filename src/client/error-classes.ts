@@ -58,7 +58,7 @@ export class FencepostError extends Error {
    * `ownerUrl`. `never`: change the request first.
    */
   declare readonly retry: Retry;
-  /** Page about the code, in this package. */
+  /** Page about the code, in the package `fencepost`. */
   declare readonly docs: string;
 
   constructor({ code, status, detail }: Failure, { problem = null, cause }: FailureOptions = {}) {

@@ -1,5 +1,6 @@
 import { backOffMs } from "./deadline.ts";
-import { FencepostError, invalidArgument } from "./error-classes.ts";
+import { FencepostError } from "./error-classes.ts";
+import { checked } from "./hex.ts";
 
 /** The configured addresses of nodes, the preferred one, and the known owner of each lane. */
 export class Ring {
@@ -8,7 +9,8 @@ export class Ring {
   readonly owners = new Map<string, number>();
 
   constructor(urls: readonly string[]) {
-    if (urls.length === 0) throw invalidArgument("url", "at least one is required");
+    // Browsers also take a path of the page itself. A host alone would be called in vain until the time limit.
+    for (const url of [urls[0], ...urls]) checked(url, "url", /^(https?:|\/)/i, "http(s)");
     this.bases = urls.map(normalised);
   }
 

@@ -49,7 +49,7 @@ export function asWei(text: unknown, field = "wei"): bigint {
   return BigInt(checked(text, field, /^(\d+|0x[0-9a-f]+)$/i, "whole wei"));
 }
 
-function checked(text: unknown, field: string, pattern: RegExp, what: string): string {
+export function checked(text: unknown, field: string, pattern: RegExp, what: string): string {
   if (typeof text === "string" && pattern.test(text)) return text;
   throw invalidArgument(field, `must be ${what}`);
 }

@@ -57,7 +57,7 @@ export function createTransport(options: ClientOptions): Transport {
 
   return async <T>(call: Call): Promise<T> => {
     const { heldMs = 0, signal, timeoutMs = (options.timeoutMs ?? DEFAULT_TIMEOUT_MS) + heldMs } = call;
-    const [method = "", path = ""] = filled(call);
+    const [method, path] = filled(call);
     const url = `/api/v1${path}${queryString(call.query ?? {})}`;
     const request = requestOf(call, method, call.streams ? { ...headers, accept: EVENTS } : headers);
     const isPatient = call.once || options.repeat === false;
@@ -95,9 +95,10 @@ async function persist<T>(
   }
 }
 
-function filled({ at, params = [] }: Call): readonly string[] {
+/** Method and path of a call. */
+function filled({ at, params = [] }: Call): readonly [string, string] {
   const given = params.values();
-  return at.replace(/\{\w+\}/g, () => encodeURIComponent(String(given.next().value))).split(" ");
+  return at.replace(/\{\w+\}/g, () => encodeURIComponent(String(given.next().value))).split(" ") as [string, string];
 }
 
 function requestOf(call: Call, verb: string, common: Readonly<Record<string, string>>): RequestInit {
@@ -168,7 +169,7 @@ export function isProblem(body: unknown): body is Problem {
 
 function queryString(query: Query): string {
   const text = new URLSearchParams(asParameters(query)).toString();
-  return text === "" ? "" : `?${text}`;
+  return text && `?${text}`;
 }
 
 /** Converts query values to strings. Undefined, false and empty lists are left out. */

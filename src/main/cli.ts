@@ -5,7 +5,7 @@
  */
 import { randomBytes, randomUUID } from "node:crypto";
 import { resolve } from "node:path";
-import type { CommandOptions } from "../adapters/cli/answer.ts";
+import { type CommandOptions, during } from "../adapters/cli/answer.ts";
 import type { DiagnosticActions } from "../adapters/cli/diagnose.ts";
 import { CommandFailed, EXIT_CODES } from "../adapters/cli/failure.ts";
 import type { KeyActions } from "../adapters/cli/keys.ts";
@@ -61,7 +61,8 @@ function createActions(environment: Environment, output: ProcessOutput, failpoin
       const terminal = options.json === true ? null : openTerminal();
       const directory = resolve(workingDirectory, options.dataDir);
       const needsKey = config.apiKeys !== "none";
-      const request = { config, logger, chain: options.chain, directory, say: output.say, terminal, workingDirectory };
+      const { say, busy } = output;
+      const request = { config, logger, chain: options.chain, directory, say, busy, terminal, workingDirectory };
       await dev(request, (node) => ready({ ...node, needsKey })).finally(logger.flush);
     },
     async start(options, ready) {
@@ -69,7 +70,8 @@ function createActions(environment: Environment, output: ProcessOutput, failpoin
       const { reportReady, startWorkers, workerSlot } = await import("./workers.ts");
       const slot = workerSlot(variables);
       // Workers ask nothing: their parent has asked, and they share its terminal.
-      if (slot === null && options.yes !== true) await confirmRetention(config, output, () => examine(config));
+      if (slot === null && options.yes !== true)
+        await confirmRetention(config, output, () => during(output, "reading the database", () => examine(config)));
       const count = options.workers ?? 1;
       if (slot === null && count > 1) {
         const { drainTimeoutMs, nodeId } = config;

@@ -34,6 +34,8 @@ export function createOutput({ variables }: Pick<Environment, "variables">): Pro
   const reader = new AbortController();
   // A closed output pipe (`fencepost config | head -1`) is no error.
   process.stdout.on("error", () => reader.abort());
+  // Nor is a full disk behind it, or a terminal that was closed: a node goes on.
+  process.stderr.on("error", () => undefined);
   const status = statusLineOf(variables);
   const stderr = (text: string) => status.above(() => void process.stderr.write(mask(text)));
   return {

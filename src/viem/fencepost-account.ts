@@ -13,8 +13,9 @@ export type FencepostAccount = JsonRpcAccount & { readonly transport: Transport<
  * An account whose transactions Fencepost sends, with its transport. Pass both to the wallet client: a local account of
  * viem would sign by itself, but Fencepost's keys never leave its nodes.
  *
- * @example const account = toFencepostAccount({ address, client, rpc: http(url) }); const wallet = createWalletClient({
- * account, chain, transport: account.transport });
+ * @example
+ * const account = toFencepostAccount({ address, client, rpc: http(url) });
+ * const wallet = createWalletClient({ account, chain, transport: account.transport });
  */
 export function toFencepostAccount({ address, ...options }: FencepostAccountOptions): FencepostAccount {
   return { address, type: "json-rpc", transport: fencepost(options) };

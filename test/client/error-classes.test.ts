@@ -43,6 +43,10 @@ describe("an error of the SDK", () => {
     [() => sdk.asHex("0x1", "KEY"), { code: "INVALID_REQUEST", path: "KEY" }],
     [() => sdk.asWei("1.5", "amount"), { code: "INVALID_REQUEST", path: "amount" }],
     [() => sdk.createClient({ url: [] }), { code: "INVALID_REQUEST", path: "url" }],
+    [() => sdk.createClient({ url: "bob:3000" }), { code: "INVALID_REQUEST", path: "url" }],
+    [() => sdk.createClient({ url: ["http://node", "ftp://bob"] }), { code: "INVALID_REQUEST", path: "url" }],
+    // Callers without TypeScript: a variable that is not set.
+    [() => sdk.createClient({ url: undefined as never }), { code: "INVALID_REQUEST", path: "url" }],
   ])("names the argument that is wrong, and does not quote it: %#", (work, members) => {
     const error = thrownBy(work);
     expect(error).toBeInstanceOf(sdk.FencepostError);

@@ -224,7 +224,7 @@ describe("a client with several addresses", () => {
   });
 
   it("cannot be created with an empty list of addresses", () => {
-    expect(() => createClient({ url: [] })).toThrow("INVALID_REQUEST: url: at least one is required");
+    expect(() => createClient({ url: [] })).toThrow("INVALID_REQUEST: url: must be http(s)");
   });
 });
 

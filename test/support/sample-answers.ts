@@ -125,10 +125,10 @@ export const signerLanes: SignerLanes = {
 
 export const lanesPage: SignersPage = { ...signerLanes, next: null };
 
-const ready: Readiness = {
+export const ready: Readiness = {
   ready: true,
   database: true,
-  chains: [{ chainId: 31337, reachable: true, head: 1204, signersAway: 0 }],
+  chains: [{ chainId: 31337, reachable: true, head: 1204, headSince: "2025-12-31T23:59:56.000Z", signersAway: 0 }],
   draining: false,
 };
 

@@ -315,6 +315,15 @@ export async function wrongElsewhere(): Promise<void> {
   // @ts-expect-error an account of the chain's node is an address
   defineConfig({ nodeSigners: ["alice"] });
   //: defineConfig({ nodeSigners: [signer] });
+  // @ts-expect-error a key of a configuration file is hex, too
+  defineConfig({ privateKeys: ["mykey"] });
+  //: defineConfig({ privateKeys: [key, asHex(fromOutside, "KEY")] });
+  // @ts-expect-error a name stands for an address
+  defineConfig({ signerNames: { "payouts-1": "alice" } });
+  //: defineConfig({ signerNames: { "payouts-1": signer } });
+  // @ts-expect-error the members of a pool are addresses
+  defineConfig({ pools: { payouts: ["alice"] } });
+  //: defineConfig({ pools: { payouts: [signer] } });
   // @ts-expect-error no such decision
   ({ action: "DROP", reason: "r" }) satisfies StuckDecision;
   //: ({ action: "NOOP", reason: "r" }) satisfies StuckDecision;

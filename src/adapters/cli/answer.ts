@@ -38,7 +38,7 @@ export function answerWith<O extends CommandOptions, T>(
 }
 
 /** Runs `work` while a terminal shows that the command is busy with it. */
-export async function during<T>(io: Output, what: string, work: (busy: Busy) => Promise<T>): Promise<T> {
+export async function during<T>(io: Pick<Output, "busy">, what: string, work: (busy: Busy) => Promise<T>): Promise<T> {
   const busy = io.busy(what);
   try {
     return await work(busy);

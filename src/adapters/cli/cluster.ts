@@ -10,7 +10,7 @@ import type {
 } from "../../client/index.ts";
 import { given } from "./answer.ts";
 import { askNode, type RemotePorts } from "./remote.ts";
-import { indented } from "./show-transaction.ts";
+import { indented } from "./shorten.ts";
 import { id, listing, prose, spare, tableOf, time } from "./table.ts";
 import type { View } from "./terminal.ts";
 
@@ -49,7 +49,7 @@ const killsTable = tableOf<KillSwitchState["kills"][number]>("nothing is stopped
 });
 
 function killReport({ durable, kills, nodes }: KillSwitchState, view: View) {
-  const written = durable ? "" : "not stored in the database yet: the nodes that know of it keep trying\n";
+  const written = durable ? "" : `${indented("", NOT_STORED, view)}\n`;
   const others = listing(nodes, view, {
     node: id("nodeId"),
     url: id("url", 1),
@@ -58,12 +58,14 @@ function killReport({ durable, kills, nodes }: KillSwitchState, view: View) {
   return `${killsTable({ items: kills }, view)}${written}${nodes.length === 0 ? "" : others}`;
 }
 
+const NOT_STORED = "not stored in the database yet: the nodes that know of it keep trying";
+const OTHERS = "this kill has ended, but others are in force; the alert KILLED stays:";
 const ENDED =
   "nothing is stopped, and the alert KILLED is resolved: each node sends what waits, in nonce order, when it reads this at its next heartbeat";
 
 function endReport({ kills }: KillSwitchState, view: View) {
   if (kills.length === 0) return `${indented("", ENDED, view)}\n`;
-  return `this kill has ended, but others are in force; the alert KILLED stays:\n${killsTable({ items: kills }, view)}`;
+  return `${indented("", OTHERS, view)}\n${killsTable({ items: kills }, view)}`;
 }
 
 const nodesTable = tableOf<ClusterNode>("no node is alive", {

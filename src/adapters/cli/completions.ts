@@ -109,19 +109,24 @@ async function exportTo(file: ExportFile | null, client: FencepostClient, option
   let after = options.after ?? saved?.after;
   let epoch = options.epoch ?? saved?.epoch;
   let bytes = saved?.bytes ?? 0;
-  for (;;) {
-    const page = await pageAfter(client, { after, epoch }, io);
-    if (page.items.length > 0) {
-      const text = rowsOf(options.format, page.items, bytes === 0);
-      bytes += Buffer.byteLength(text);
-      if (file === null) io.stdout(text);
-      else await file.append(text, bytes - Buffer.byteLength(text));
+  let rows = 0;
+  await during(io, "waiting for the node", async (busy) => {
+    for (;;) {
+      const page = await pageAfter(client, { after, epoch }, io);
+      if (page.items.length > 0) {
+        const text = rowsOf(options.format, page.items, bytes === 0);
+        bytes += Buffer.byteLength(text);
+        if (file === null) io.stdout(text);
+        else await file.append(text, bytes - Buffer.byteLength(text));
+      }
+      // Rows first, then the position: after a crash in between, the rows are cut off and written again.
+      await file?.mark(`${JSON.stringify({ after: page.next, epoch: page.epoch, bytes })}\n`);
+      ({ next: after, epoch } = page);
+      if (page.items.length === 0 || io.readerLeft()) return;
+      rows += page.items.length;
+      busy.update(`${rows} completions exported`);
     }
-    // Rows first, then the position: after a crash in between, the rows are cut off and written again.
-    await file?.mark(`${JSON.stringify({ after: page.next, epoch: page.epoch, bytes })}\n`);
-    ({ next: after, epoch } = page);
-    if (page.items.length === 0 || io.readerLeft()) break;
-  }
+  });
   io.stderr(`next: --after ${after} --epoch ${epoch}\n`);
 }
 

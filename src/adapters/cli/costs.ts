@@ -2,7 +2,7 @@
 import { type Command, Option } from "commander";
 import type { Costs, CostsQuery, FencepostClient, History, HistoryQuery } from "../../client/index.ts";
 import { inEther } from "./amounts.ts";
-import { given, print } from "./answer.ts";
+import { during, given, print } from "./answer.ts";
 import { everyCost } from "./every-cost.ts";
 import { askNode, CHAIN_ID, count, instant, onNode, type RemoteOptions, type RemotePorts } from "./remote.ts";
 import { csvOf, id, prose, spare, tableOf, time } from "./table.ts";
@@ -41,15 +41,16 @@ export function addFigures(program: Command, ports: RemotePorts): void {
     .addOption(CHAIN_ID);
 }
 
+/** On a narrow terminal counts are left out before an amount is cut, here and in the table of costs. */
 function figuresTable({ from, to, buckets, keys }: History, view: View) {
   const seconds = (ms: number | undefined) => (ms === undefined ? null : `${(ms / 1_000).toFixed(1)} s`);
   const shown = tableOf<History["buckets"][number]>(`nothing happened from ${from} to ${to}`, {
     at: time("at"),
-    created: "created",
-    completed: "completed",
-    failed: "failed",
-    p50: ({ finalityMs }) => seconds(finalityMs?.p50),
-    p95: ({ finalityMs }) => seconds(finalityMs?.p95),
+    created: spare("created", 1),
+    completed: spare("completed", 3),
+    failed: spare("failed", 2),
+    p50: spare(({ finalityMs }) => seconds(finalityMs?.p50), 5),
+    p95: spare(({ finalityMs }) => seconds(finalityMs?.p95), 4),
     fees: ({ fees }) => inEther(fees),
     alerts: prose(({ troubles }) => troubles.map(({ code, count: times }) => `${code} ${times}`).join(", ")),
   })({ items: buckets }, view);
@@ -64,7 +65,9 @@ function figuresTable({ from, to, buckets, keys }: History, view: View) {
 
 async function costs(client: FencepostClient, options: CostsOptions, io: CliIo) {
   const { by, from, to, signer, chainId, csv } = options;
-  const answer = await everyCost(client.costs, given({ by, from, to, signer, chainId }));
+  const answer = await during(io, "adding up the costs", () =>
+    everyCost(client.costs, given({ by, from, to, signer, chainId })),
+  );
   if (csv !== true) print(answer, io, { ...options, show: costsTable });
   else io.stdout(csvOf(COST_COLUMNS, answer.items));
 }
@@ -74,7 +77,6 @@ const COST_COLUMNS = [
   ...["fees", "failedFees", "value"],
 ] as const;
 
-/** On a narrow terminal counts are left out before an amount is cut. */
 const costsTable = ({ by, from, to, items }: Costs, view: View) =>
   `${tableOf<Costs["items"][number]>(`no transaction was created from ${from} to ${to}`, {
     [by]: id("group"),

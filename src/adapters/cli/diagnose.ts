@@ -7,8 +7,7 @@ import { answerWith, type CommandOptions } from "./answer.ts";
 import { CommandFailed } from "./failure.ts";
 import type { DemoReport } from "./present.ts";
 import { addressed, positive, type RemoteOptions } from "./remote.ts";
-import { inert } from "./shorten.ts";
-import { indented } from "./show-transaction.ts";
+import { indented, inert } from "./shorten.ts";
 import { figures } from "./table.ts";
 import type { CliIo, View } from "./terminal.ts";
 

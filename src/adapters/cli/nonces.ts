@@ -2,8 +2,7 @@
 import type { Command } from "commander";
 import type { CreatedTransaction, NonceReservation, ReserveNonce } from "../../client/index.ts";
 import { askNode, CHAIN_ID, type RemotePorts } from "./remote.ts";
-import { dated } from "./shorten.ts";
-import { indented } from "./show-transaction.ts";
+import { dated, indented } from "./shorten.ts";
 import type { View } from "./terminal.ts";
 
 export function addNonces(program: Command, ports: RemotePorts): void {
@@ -29,7 +28,7 @@ export function addNonces(program: Command, ports: RemotePorts): void {
     ports,
     {
       ask: (client, _, id, rawTransaction) => client.submitReserved(id, rawTransaction),
-      show: (created) => `accepted: ${followed(created)}`,
+      show: (created, view) => followed("accepted", created, view),
     },
   ).argument("<rawTransaction>", "the signed bytes, 0x…");
   askNode(
@@ -37,7 +36,7 @@ export function addNonces(program: Command, ports: RemotePorts): void {
     ports,
     {
       ask: (client, _, id, txHash) => client.markUsed(id, txHash),
-      show: (created) => `followed: ${followed(created)}`,
+      show: (created, view) => followed("followed", created, view),
     },
   ).argument("<txHash>", "its hash");
   askNode(onReservation(nonces.command("release"), "give it back: nothing was signed with it"), ports, {
@@ -54,6 +53,6 @@ function reservationLines(reservation: NonceReservation, view: View) {
   return `${indented("", line, view)}${transaction}\n`;
 }
 
-function followed({ txId, nonce, state }: CreatedTransaction) {
-  return `transaction ${txId} (nonce ${nonce ?? "-"}) is ${state}\n`;
+function followed(what: string, { txId, nonce, state }: CreatedTransaction, view: View) {
+  return `${indented("", `${what}: transaction ${txId} (nonce ${nonce ?? "-"}) is ${state}`, view)}\n`;
 }

@@ -13,8 +13,7 @@ import { given } from "./answer.ts";
 import { misused } from "./failure.ts";
 import { addIntent, type IntentOptions, intentsOf } from "./intent.ts";
 import { askNode, count, json, type RemotePorts } from "./remote.ts";
-import { dated } from "./shorten.ts";
-import { indented } from "./show-transaction.ts";
+import { dated, indented } from "./shorten.ts";
 import { id, spare, tableOf } from "./table.ts";
 import type { View } from "./terminal.ts";
 
@@ -85,12 +84,10 @@ function inForce({ version, hash, policies, changedAt, changedBy, reason }: Poli
   return `${indented("", change, view)}\n${hash}\n${JSON.stringify(policies, null, 2)}\n`;
 }
 
-function verdictInWords({ allowed, awaitsApproval, rule, detail, value, cost }: PolicyVerdict) {
-  const charged = `it moves ${value} wei, and costs ${cost} wei at most`;
-  if (!allowed) return `not allowed by ${rule}: ${detail}; ${charged}\n`;
-  return awaitsApproval === true
-    ? `would wait for approval by ${rule}: ${detail}; ${charged}\n`
-    : `allowed: ${charged}\n`;
+function verdictInWords({ allowed, awaitsApproval, rule, detail, value, cost }: PolicyVerdict, view: View) {
+  const verdict = allowed ? "would wait for approval" : "not allowed";
+  const judged = allowed && awaitsApproval !== true ? "allowed:" : `${verdict} by ${rule}: ${detail};`;
+  return `${indented("", `${judged} it moves ${value} wei, and costs ${cost} wei at most`, view)}\n`;
 }
 
 function usageTable({ at, signers, keys }: PolicyUsage, view: View) {

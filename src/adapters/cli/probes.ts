@@ -4,6 +4,7 @@ import type { Health, Readiness } from "../../contract/calls/cluster.ts";
 import { during, print } from "./answer.ts";
 import { CommandFailed, EXIT_CODES } from "./failure.ts";
 import { addressed, count, explainRefusal, json, type RemoteOptions, type RemotePorts } from "./remote.ts";
+import { agoOf } from "./shorten.ts";
 import { table } from "./table.ts";
 import type { View } from "./terminal.ts";
 
@@ -64,15 +65,15 @@ function read<T>(text: string) {
   }
 }
 
-function readinessTable({ ready, database, draining, chains }: Readiness, { paint }: View) {
+function readinessTable({ ready, database, draining, chains }: Readiness, view: View) {
   const facts = [
     ["ready", ready ? "yes" : "no"],
     ["database", database ? "reachable" : "not reachable"],
     ...(draining ? [["draining", "it is shutting down"]] : []),
-    ...chains.map(({ chainId, reachable, head, signersAway }) => [
-      `chain ${chainId}`,
-      `${reachable ? `at block ${head ?? "-"}` : "not reachable"}${signersAway > 0 ? `, ${signersAway} signers away` : ""}`,
-    ]),
+    ...chains.map(({ chainId, reachable, head, headSince, signersAway }) => {
+      const seen = reachable ? `at block ${head ?? "-"}${agoOf(headSince, view)}` : "not reachable";
+      return [`chain ${chainId}`, `${seen}${signersAway > 0 ? `, ${signersAway} signers away` : ""}`];
+    }),
   ];
-  return table(facts, paint, (cell) => (/^no/.test(cell) ? "red" : null));
+  return table(facts, view.paint, (cell) => (/^no/.test(cell) ? "red" : null));
 }

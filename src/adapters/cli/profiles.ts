@@ -5,6 +5,7 @@
 import type { Command } from "commander";
 import { answerWith, type CommandOptions } from "./answer.ts";
 import { misused } from "./failure.ts";
+import { inert } from "./shorten.ts";
 import { id, tableOf } from "./table.ts";
 import type { CliIo, View } from "./terminal.ts";
 
@@ -38,7 +39,7 @@ export function addProfiles(program: Command, { actions, io }: { actions: Profil
     ask: async (options: CommandOptions & Profile, given) => {
       const name = checkedName(given);
       const apiKey = options.apiKey === "-" ? (await io.read("-")).trim() : options.apiKey;
-      const kept = { url: checkedUrl(options.url), ...(apiKey === undefined ? {} : { apiKey }) };
+      const kept = { url: checkedUrl(options.url).replace(/\/+$/, ""), ...(apiKey === undefined ? {} : { apiKey }) };
       const { current, profiles } = await actions.readProfiles();
       await actions.writeProfiles({ current: current ?? name, profiles: { ...profiles, [name]: kept } });
       return { name, url: kept.url, hasKey: apiKey !== undefined, isCurrent: (current ?? name) === name };
@@ -89,9 +90,16 @@ export function unknownProfile(name: string, names: readonly string[]): string {
   return `there is no profile ${name}; ${others}`;
 }
 
-function checkedUrl(text: string) {
-  if (URL.canParse(text) && /^https?:$/.test(new URL(text).protocol)) return text.replace(/\/+$/, "");
-  throw misused(`--url ${text} is no URL of a node: http://127.0.0.1:3000`);
+/** Returns the URL of `--url`. A host without a scheme is the usual mistake: `localhost:3000` is a URL of another kind. */
+export function checkedUrl(text: string): string {
+  if (isHttp(text)) return text;
+  const meant = `http://${text}`;
+  const example = !text.includes("://") && isHttp(meant) ? meant : "http://127.0.0.1:3000";
+  throw misused(`--url ${inert(text)} is no URL of a node, which begins with http:// or https://: ${inert(example)}`);
+}
+
+function isHttp(text: string) {
+  return URL.canParse(text) && /^https?:$/.test(new URL(text).protocol);
 }
 
 function shown({ file, current, profiles }: Awaited<ReturnType<ProfileActions["readProfiles"]>>) {

@@ -80,9 +80,10 @@ export function askNode<O extends object, T>(
     const client = await actions.connect(options);
     const { url: _, apiKey: __, profile: ___, yes, ...own } = command.opts();
     const calls = async () => {
+      const waitFor = <R>(work: () => Promise<R>) => during(io, "waiting for the node", work);
       if (question !== undefined && !yes && io.ask !== null)
-        await confirm(io, await question(client, own as O, ...(args as Hex[])));
-      return during(io, "waiting for the node", () => ask(client, own as O, ...(args as Hex[])));
+        await confirm(io, await waitFor(() => question(client, own as O, ...(args as Hex[]))));
+      return waitFor(() => ask(client, own as O, ...(args as Hex[])));
     };
     return calls().catch((error) => explainRefusal(error, actions, options));
   };

@@ -17,6 +17,7 @@ import { addProfiles, type ProfileActions } from "./profiles.ts";
 import { positive, type RemoteActions } from "./remote.ts";
 import { addSend } from "./send.ts";
 import { addCompletion } from "./shell-completion.ts";
+import { inert } from "./shorten.ts";
 import { addNotices, addSight } from "./sight.ts";
 import { addSigners } from "./signers.ts";
 import type { CliIo } from "./terminal.ts";
@@ -229,7 +230,8 @@ function report(error: unknown, io: CliIo, { path, verbose }: { readonly path: s
   if (error instanceof CommanderError) return reportUsage(error, io);
   if (error instanceof CommandFailed) {
     const help = error instanceof UsageFailed ? `; see ${path} --help` : "";
-    for (const line of error.lines) io.stderr(`fencepost: ${line}${help}\n`);
+    // A line may quote another server's answer, with line breaks and sequences that move the terminal's cursor.
+    for (const line of error.lines) io.stderr(`fencepost: ${inert(line).trim()}${help}\n`);
     if (verbose && error.cause !== undefined) io.stderr(`${describeWhole(error.cause)}\n`);
     return error.exitCode;
   }

@@ -12,8 +12,8 @@ import { during, print } from "./answer.ts";
 import { CommandFailed, EXIT_CODES } from "./failure.ts";
 import { addIntent, type IntentOptions, intentsOf } from "./intent.ts";
 import { isUnanswered, onNode, type RemoteOptions, type RemotePorts } from "./remote.ts";
-import { inert } from "./shorten.ts";
-import { indented, wholeTransaction } from "./show-transaction.ts";
+import { indented, inert } from "./shorten.ts";
+import { wholeTransaction } from "./show-transaction.ts";
 import { type CliIo, type View, viewOn } from "./terminal.ts";
 import { isUnsent } from "./unreachable.ts";
 import { judgeOutcome, untilFinal, WAITING, type WaitingOptions } from "./until-final.ts";
@@ -47,7 +47,7 @@ async function sendOne(client: FencepostClient, intent: Named, io: CliIo, option
   const sending = () => client.send(intent).catch((error: unknown) => explainRepeat(error, intent.requestId));
   const created = await during(io, "waiting for the node", sending);
   if (!options.wait) return print<CreatedTransaction>(created, io, { ...options, show: acceptedLines });
-  if (!options.json) io.stderr(`${indented("", acceptedLine(created).trimEnd(), viewOn(io, options))}\n`);
+  if (!options.json) io.stderr(`${indented("", acceptedLine(created), viewOn(io, options))}\n`);
   const transaction = await untilFinal(client, created.txId, io, options);
   print(transaction, io, { ...options, show: wholeTransaction, judge: judgeOutcome });
 }
@@ -64,11 +64,11 @@ function explainRepeat(error: unknown, requestId: string): never {
 
 function acceptedLine({ txId, nonce, chainId, signer, state, requestId }: CreatedTransaction) {
   const given = nonce === null ? "no nonce yet" : `nonce ${nonce}`;
-  return `accepted: transaction ${txId} (${given} of ${signer} on chain ${chainId}) is ${state}, request id ${inert(requestId ?? "-")}\n`;
+  return `accepted: transaction ${txId} (${given} of ${signer} on chain ${chainId}) is ${state}, request id ${inert(requestId ?? "-")}`;
 }
 
 function acceptedLines(created: CreatedTransaction, view: View) {
-  return `${indented("", acceptedLine(created).trimEnd(), view)}\nfollow it: fencepost tx ${created.txId} --wait${view.reach}\n`;
+  return `${indented("", acceptedLine(created), view)}\nfollow it: fencepost tx ${created.txId} --wait${view.reach}\n`;
 }
 
 const MOST_AT_ONCE = 1_000;
@@ -95,15 +95,14 @@ async function sendMany(
     judgeAll({ results });
     for (const each of settled) if ("attempts" in each) judgeOutcome(each);
   };
-  print({ results: settled }, io, { ...options, show: () => resultLines({ results }), judge });
+  print({ results: settled }, io, { ...options, show: (_, view) => resultLines({ results }, view), judge });
 }
 
-function resultLines({ results }: BatchResults) {
-  return results
-    .map((result, at) =>
-      "code" in result ? `refused: item ${at + 1}: ${result.code}: ${inert(result.detail)}\n` : acceptedLine(result),
-    )
-    .join("");
+function resultLines({ results }: BatchResults, view: View) {
+  const lines = results.map((result, at) =>
+    "code" in result ? `refused: item ${at + 1}: ${result.code}: ${inert(result.detail)}` : acceptedLine(result),
+  );
+  return lines.map((line) => `${indented("", line, view)}\n`).join("");
 }
 
 function judgeAll({ results }: BatchResults) {

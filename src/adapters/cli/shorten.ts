@@ -38,6 +38,12 @@ export function wrapped(
   return [...lines, line];
 }
 
+/** Prose behind a mark; later lines are indented by the width of the mark. */
+export function indented(mark: string, text: string, { width }: { readonly width: number | null }): string {
+  if (width === null) return `${mark}${text}`;
+  return `${mark}${wrapped(text, width - mark.length).join(`\n${" ".repeat(mark.length)}`)}`;
+}
+
 /** Age of a timestamp, or the time until it: `4 s ago`, `in 2 min`. Any other text stays as it is. */
 export function timeInWords(text: string, now: Date): string {
   const then = new Date(text);
@@ -59,9 +65,15 @@ export function dated(text: string, { now, width }: { readonly now: Date; readon
   return width === null ? text : `${text} (${timeInWords(text, now)})`;
 }
 
+/** Age of something that has happened. A clock that is ahead of this one does not move it into the future. */
+export function ageOf(at: string, now: Date): string {
+  const then = new Date(at);
+  return timeInWords(at, then > now ? then : now);
+}
+
 /** Age of a figure that was read at `asOf`, to put behind it: ` (4 s ago)`. Without a terminal too: it may be stale. */
 export function agoOf(asOf: string | null | undefined, { now }: { readonly now: Date }): string {
-  return asOf == null ? "" : ` (${timeInWords(asOf, now)})`;
+  return asOf == null ? "" : ` (${ageOf(asOf, now)})`;
 }
 
 /** Removes control characters, which could move the terminal's cursor or overwrite its text. */

@@ -2,7 +2,7 @@
 import type { Completion, Explanation, Transaction } from "../../client/index.ts";
 import { inEther } from "./amounts.ts";
 import { commandOf } from "./remedies.ts";
-import { dated, inert, middle, short, wrapped } from "./shorten.ts";
+import { dated, indented, inert, middle, short } from "./shorten.ts";
 import { factsTable, id, listing, prose, spare, tableOf, time } from "./table.ts";
 import type { Colour, Paint, View } from "./terminal.ts";
 
@@ -26,15 +26,18 @@ export function coloured(paint: Paint, status: string): string {
 export function changeLine(change: Transaction | Completion, at: string, view: View, place = ""): string {
   const { signer, nonce, chainId, txId, requestId } = change;
   const { paint, width } = view;
-  const lane = `${short(signer)} nonce ${nonce ?? "-"} on chain ${chainId}`;
+  const ofSigner = `nonce ${nonce ?? "-"}`;
+  const ofChain = `${short(signer)} ${ofSigner}`;
+  const lane = `${ofChain} on chain ${chainId}`;
   const named = requestId === null ? "" : ` (${inert(requestId)})`;
   const status = statusOf(change);
   const shown = coloured(paint, status);
   if (width === null) return `${place}${at}  ${shown}  ${lane}  ${txId}${named}\n`;
   // A terminal that follows changes shows the time of day: an age would be wrong a second later.
   const begins = `${place}${at.slice(11, 19)}Z  `;
-  const free = width - begins.length - status.length - lane.length - 4;
-  return `${begins}${shown}  ${lane}  ${middle(txId, Math.max(LEAST_TX_ID, free))}\n`;
+  const free = width - begins.length - status.length - 4;
+  const fits = [lane, ofChain].find((each) => each.length + LEAST_TX_ID <= free) ?? ofSigner;
+  return `${begins}${shown}  ${fits}  ${middle(txId, Math.max(LEAST_TX_ID, free - fits.length))}\n`;
 }
 
 const LEAST_TX_ID = 13;
@@ -56,13 +59,13 @@ export const transactionsTable = tableOf<Transaction>(
   "there is no such transaction",
   {
     transaction: id("txId"),
-    chain: spare("chainId", 1),
+    chain: spare("chainId", 3),
     signer: id("signer"),
     nonce: "nonce",
     state: statusOf,
-    hash: id("txHash", 2),
-    created: time("createdAt"),
-    "request id": id("requestId"),
+    hash: id("txHash", 4),
+    created: time("createdAt", 1),
+    "request id": id("requestId", 2),
   },
   colourOf,
 );
@@ -234,12 +237,6 @@ function withCodes(
   const end = lines.length - codes.join(" ").length;
   const said = lines.slice(0, end);
   return `${colour === undefined ? said : view.paint(colour, said)}${view.paint("grey", lines.slice(end))}\n`;
-}
-
-/** Prose behind a mark; later lines are indented by the width of the mark. */
-export function indented(mark: string, text: string, { width }: View): string {
-  if (width === null) return `${mark}${text}`;
-  return `${mark}${wrapped(text, width - mark.length).join(`\n${" ".repeat(mark.length)}`)}`;
 }
 
 function idOf({ txId }: { readonly txId?: string }, { reach }: View) {

@@ -21,8 +21,7 @@ import { given } from "./answer.ts";
 import { IDEMPOTENCY_KEY, REASON } from "./operate.ts";
 import { commandOf } from "./remedies.ts";
 import { askNode, CHAIN_ID, count, type RemotePorts } from "./remote.ts";
-import { agoOf, dated, inert, short, timeInWords } from "./shorten.ts";
-import { indented } from "./show-transaction.ts";
+import { ageOf, agoOf, dated, indented, inert, short, timeInWords } from "./shorten.ts";
 import { factsTable, id, listing, prose, spare, tableOf, time } from "./table.ts";
 import type { Colour, View } from "./terminal.ts";
 
@@ -111,9 +110,10 @@ function troubleBlock(item: AttentionItem, asOf: Date, view: View) {
   const { severity, code, since, sentence, actions } = item;
   const begun = since === null ? "" : `  ${view.width === null ? `since ${since}` : timeInWords(since, view.now)}`;
   // Only the nodes know some facts; a node's report is older than the answer.
-  const known = item.asOf === undefined ? "" : `  (known ${timeInWords(item.asOf, asOf)})`;
+  const known = item.asOf === undefined ? "" : `  (known ${ageOf(item.asOf, asOf)})`;
   const place = view.width === null ? where(item) : inert(where(item)).replace(/0x[0-9a-fA-F]{40}/, short);
-  const head = `${view.paint(SEVERITY_COLOURS[severity] ?? "bold", severity)}  ${code}  ${place}${begun}${known}`;
+  const lines = indented("", `${severity}  ${code}  ${place}${begun}${known}`, view);
+  const head = `${view.paint(SEVERITY_COLOURS[severity] ?? "bold", severity)}${lines.slice(severity.length)}`;
   const helps = actions.map((action) => {
     const command = commandOf(action, view, `attention: ${code}`);
     return `  ${view.paint("grey", `# ${inert(action.label)}`)}\n  ${command}\n`;
@@ -144,7 +144,7 @@ function overviewTable(overview: Overview, view: View) {
     chain: "chainId",
     head: "head",
     since: time("headSince"),
-    moving: ({ stalled }) => (stalled ? "stalled" : "yes"),
+    moving: ({ reachable, stalled }) => (reachable ? (stalled ? "stalled" : "yes") : "not known"),
     "base fee (wei)": spare("baseFee", 1),
     endpoint: id("url"),
     status: "status",

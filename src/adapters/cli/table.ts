@@ -1,5 +1,5 @@
 /** Tables and lists of facts for people, fitted to the width of the terminal. */
-import { cut, inert, middle, timeInWords, wrapped } from "./shorten.ts";
+import { cut, indented, inert, middle, timeInWords, wrapped } from "./shorten.ts";
 import { type Colour, type Paint, plainly, type View } from "./terminal.ts";
 
 export type Row = readonly string[];
@@ -62,7 +62,9 @@ export function spare<T>(of: Of<T>, rank: number): Column<T> {
 interface Filled {
   readonly as: Column<unknown>["as"];
   readonly spare: number;
+  /** With the heading first, if the table has headings. */
   readonly cells: Row;
+  readonly hasHeading: boolean;
   readonly natural: number;
   /** Width below which the column's cells cannot be told apart or read. */
   readonly least: number;
@@ -71,6 +73,8 @@ interface Filled {
 const LEAST_HEX = 11;
 const LEAST_ID = 13;
 const LEAST_PROSE = 20;
+/** Width of a cell that was cut and can still be told from another one. */
+const LEAST_CUT = 9;
 
 function filled<T>(items: readonly T[], { of, as, spare }: Column<T>, heading: string | null, now: Date | null) {
   const text = (item: T) => {
@@ -83,7 +87,7 @@ function filled<T>(items: readonly T[], { of, as, spare }: Column<T>, heading: s
   const natural = Math.max(longest, heading?.length ?? 0);
   const isHex = values.every((value) => value.startsWith("0x") || value === "-");
   const least = as === "id" ? (isHex ? LEAST_HEX : LEAST_ID) : as === "prose" ? LEAST_PROSE : natural;
-  const column = { as, spare, cells: [...head, ...values], natural };
+  const column = { as, spare, cells: [...head, ...values], hasHeading: heading !== null, natural };
   return { ...column, least: Math.min(natural, Math.max(least, heading?.length ?? 0)) };
 }
 
@@ -91,23 +95,28 @@ function widthOf(columns: readonly Filled[]) {
   return columns.reduce((sum, { least }) => sum + least, 0) + GAP.length * Math.max(0, columns.length - 1);
 }
 
-/** Leaves out spare columns until the others fit, then widens these: prose first, then ids from left to right. */
+/** Leaves out columns until the others fit, then widens these: prose first, then ids from left to right. */
 function fitted(columns: readonly Filled[], width: number): readonly Row[] {
   let kept = columns;
-  for (let rank = Math.max(...columns.map(({ spare }) => spare)); rank > 0; rank--) {
+  for (let rank = Math.max(0, ...columns.map(({ spare }) => spare)); rank > 0; rank--) {
     if (widthOf(kept) > width) kept = kept.filter((column) => column.spare !== rank);
   }
+  // A terminal that is too narrow even for these: a column that would be cut beyond recognition is left out too.
+  while (kept.length > 1 && widthOf(kept) - width > cuttable(kept.at(-1))) kept = kept.slice(0, -1);
   const sizes = sizesOf(kept, width);
-  const last = kept.findLast((column) => sizes.get(column) !== 0);
-  const shown = kept.flatMap((column) => {
+  const shown = kept.map((column) => {
     const { as, cells } = column;
     const size = sizes.get(column) ?? 0;
-    if (size === 0) return [];
-    if (as === "id") return [cells.map((cell) => [middle(cell, size)])];
-    if (as === "prose" && column === last) return [cells.map((cell) => wrapped(cell, size, middle))];
-    return [cells.map((cell) => [cut(cell, size)])];
+    if (as === "id") return cells.map((cell) => [middle(cell, size)]);
+    if (as === "prose" && column === kept.at(-1)) return cells.map((cell) => wrapped(cell, size, middle));
+    return cells.map((cell) => [cut(cell, size)]);
   });
   return inRows(shown);
+}
+
+/** Width that a column can lose and still be read. */
+function cuttable(column: Filled | undefined) {
+  return Math.max(0, (column?.least ?? 0) - LEAST_CUT);
 }
 
 function sizesOf(columns: readonly Filled[], width: number): ReadonlyMap<Filled, number> {
@@ -119,13 +128,9 @@ function sizesOf(columns: readonly Filled[], width: number): ReadonlyMap<Filled,
     free -= grown;
     sizes.set(column, size + grown);
   }
-  // A terminal that is too narrow even for the least: the columns at the right lose what is missing.
-  for (const column of columns.toReversed()) {
-    const size = Math.max(0, column.least + Math.min(0, free));
-    if (free >= 0) break;
-    free += column.least - size + (size === 0 ? GAP.length : 0);
-    sizes.set(column, size);
-  }
+  // What is still missing, the last column loses.
+  const last = columns.at(-1);
+  if (free < 0 && last !== undefined) sizes.set(last, Math.max(1, last.least + free));
   return sizes;
 }
 
@@ -139,12 +144,18 @@ function inRows(columns: readonly (readonly (readonly string[])[])[]): readonly 
   }).flat();
 }
 
+function hasValue({ cells, hasHeading }: Filled) {
+  return cells.slice(hasHeading ? 1 : 0).some((cell) => cell !== "");
+}
+
 function rowsOf<T>(items: readonly T[], { width, now }: View, columns: Columns<T>, hasHeadings: boolean) {
   const all = Object.entries(columns).map(([heading, column]) => {
     const whole: Column<T> = typeof column === "object" ? column : { of: column, as: "text", spare: 0 };
     return filled(items, whole, hasHeadings ? heading : null, width === null ? null : now);
   });
-  return width === null ? inRows(all.map(({ cells }) => cells.map((cell) => [cell]))) : fitted(all, width);
+  if (width === null) return inRows(all.map(({ cells }) => cells.map((cell) => [cell])));
+  // A column without any value takes room from the others.
+  return fitted(items.length === 0 ? all : all.filter(hasValue), width);
 }
 
 /** Formats a table without headings. */
@@ -167,7 +178,7 @@ export function listing<T>(
 /** Makes a function that formats a list as a table, or returns `none` if the list is empty. */
 export function tableOf<T>(none: string, columns: Columns<T>, colourOf?: CellColour) {
   return ({ items }: { readonly items: readonly T[] }, view: View) =>
-    items.length === 0 ? `${none}\n` : listing(items, view, columns, colourOf);
+    items.length === 0 ? `${indented("", none, view)}\n` : listing(items, view, columns, colourOf);
 }
 
 /**

@@ -1,11 +1,12 @@
 /** Waits for a transaction's outcome, and reports it by the exit code. */
 import { Option } from "commander";
 import type { FencepostClient, Transaction } from "../../client/index.ts";
-import { during } from "./answer.ts";
+import { type CommandOptions, during } from "./answer.ts";
 import { CommandFailed, EXIT_CODES } from "./failure.ts";
 import { duration } from "./remote.ts";
+import { middle } from "./shorten.ts";
 import { statusOf } from "./show-transaction.ts";
-import type { Busy, CliIo } from "./terminal.ts";
+import { type Busy, type CliIo, type View, viewOn } from "./terminal.ts";
 
 export interface WaitingOptions {
   readonly wait?: true;
@@ -33,7 +34,7 @@ export async function untilFinal(
   client: Pick<FencepostClient, "get">,
   txId: string,
   io: CliIo,
-  { timeout }: WaitingOptions,
+  { timeout, wide = false }: WaitingOptions & Pick<CommandOptions, "wide">,
 ): Promise<Transaction> {
   const startedMs = io.now().getTime();
   const isLate = () => timeout !== undefined && io.now().getTime() - startedMs >= timeout;
@@ -41,8 +42,8 @@ export async function untilFinal(
   const look = async (busy: Busy) => {
     for (let pauseMs = FIRST_PAUSE_MS; ; pauseMs = Math.min(pauseMs * 2, LONGEST_PAUSE_MS)) {
       const transaction = await client.get(txId);
-      const status = `${statusOf(transaction)}${transaction.txHash === null ? "" : ` ${transaction.txHash}`}`;
-      if (status !== printed) io.stderr(`${status}\n`);
+      const status = stateLine(transaction, viewOn(io, { wide }));
+      if (status !== printed) io.stderr(status);
       printed = status;
       if (isFinal(transaction) || isLate()) return transaction;
       busy.update(`waiting until transaction ${txId} is final`);
@@ -50,6 +51,12 @@ export async function untilFinal(
     }
   };
   return during(io, "waiting for the node", look);
+}
+
+function stateLine({ txHash, ...transaction }: Transaction, { width }: View) {
+  const status = statusOf(transaction);
+  if (txHash === null) return `${status}\n`;
+  return `${status} ${middle(txHash, width === null ? txHash.length : width - status.length - 1)}\n`;
 }
 
 /** Throws if the caller's payload was not executed, or the outcome is still unknown. */

@@ -4,7 +4,7 @@
  */
 import { type Command, Option } from "commander";
 import type { Address, FencepostClient, Transaction } from "../../client/index.ts";
-import { given } from "./answer.ts";
+import { during, given } from "./answer.ts";
 import { duration, onNode, type RemoteOptions, type RemotePorts } from "./remote.ts";
 import { cut } from "./shorten.ts";
 import { changeLine, colourOf, statusOf } from "./show-transaction.ts";
@@ -37,10 +37,13 @@ async function watch(client: FencepostClient, options: WatchOptions, io: CliIo) 
   const screen = io.screen();
   const isLive = screen !== null && !options.json && !options.once;
   const show = isLive ? drawTable(io, options) : printChanges(client, options, io);
+  const look = () => openTransactions(client, options.signer);
+  let open = await during(io, "waiting for the node", look);
   for (;;) {
-    await show(await openTransactions(client, options.signer));
+    await show(open);
     if (options.once || io.readerLeft()) return;
     await io.sleep(options.interval);
+    open = await look();
   }
 }
 

@@ -3,7 +3,7 @@ import type { Command } from "commander";
 import type { Abis, Caller, PutAbis, SignerNames } from "../../client/index.ts";
 import { misused } from "./failure.ts";
 import { askNode, type RemotePorts } from "./remote.ts";
-import { factsTable, tableOf } from "./table.ts";
+import { factsTable, id, prose, tableOf } from "./table.ts";
 import type { View } from "./terminal.ts";
 
 export function addWhoami(program: Command, ports: RemotePorts): void {
@@ -13,7 +13,7 @@ export function addWhoami(program: Command, ports: RemotePorts): void {
     ask: async (client) => ({ items: await client.namedSigners() }),
     show: tableOf<SignerNames["items"][number]>("no signer has a name (FENCEPOST_SIGNER_NAMES)", {
       name: "name",
-      signer: "signer",
+      signer: id("signer"),
     }),
   });
 }
@@ -61,7 +61,7 @@ const abiRows = tableOf<AbiRow>("there is no ABI: calls are shown by the token s
   name: "name",
   of: "of",
   entries: ({ abi }) => abi.length,
-  contracts: ({ addresses }) => addresses?.join(", ") ?? "every other one",
+  contracts: prose(({ addresses }) => addresses?.join(", ") ?? "every other one"),
 });
 
 function readAbis(file: string, text: string): PutAbis {

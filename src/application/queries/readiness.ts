@@ -35,6 +35,7 @@ export async function readiness(parts: ReadinessParts, chainId?: number) {
       chainId,
       reachable: head !== null && ![...troubles].some((code) => rowOf(code).unready),
       head: head?.number ?? null,
+      headSince: context.headSince?.toISOString() ?? null,
       // Signers that do not answer do not make the node unready: their requests are accepted and wait.
       signersAway: lanesOf(chainId).filter(({ pace }) => pace.signer.kind === "away").length,
       troubles: [...troubles],

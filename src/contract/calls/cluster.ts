@@ -56,6 +56,9 @@ const ChainReadiness = object({
   chainId: ChainId,
   reachable: truth("", true),
   head: nullable(BlockNumber),
+  headSince: Type.Optional(
+    nullable(described(Timestamp, "When this node first saw that head, by its own clock; null: none was seen.")),
+  ),
   signersAway: count("Lanes of this node whose signer does not sign now; GET /signers names them."),
   troubles: Type.Optional(
     list(AttentionItem.properties.code, "Codes that GET /attention shows for this chain and its endpoints.", []),

@@ -21,7 +21,7 @@ const MNEMONIC_LENGTHS = [12, 15, 18, 21, 24];
 
 export type PrivateKey = `0x${string}`;
 
-export const privateKey: Parser<PrivateKey, string> = (raw) => {
+export const privateKey: Parser<PrivateKey, PrivateKey> = (raw) => {
   const digits = /^(?:0x)?([0-9a-f]{64})$/i.exec(asText(raw) ?? "")?.[1]?.toLowerCase();
   if (digits === undefined) return { mistake: "a private key is 64 hex digits" };
   const value = BigInt(`0x${digits}`);
@@ -286,7 +286,7 @@ function parsePools(text: string): Readonly<Record<string, readonly string[]>> |
 }
 
 /** Signers by name: an object in a file, `payouts-1=0x…,payouts-2=0x…` in a variable. */
-export const signerNames: Parser<ReadonlyMap<Address, string>, Readonly<Record<string, string>> | string> = (raw) => {
+export const signerNames: Parser<ReadonlyMap<Address, string>, Readonly<Record<string, Address>>> = (raw) => {
   const written = typeof raw === "string" ? parsePools(raw) : raw;
   if (typeof written !== "object" || written === null || Array.isArray(written)) {
     return { mistake: "is not a list of names (use payouts-1=0x…,payouts-2=0x…)" };

@@ -1,4 +1,6 @@
+import { during } from "../../adapters/cli/answer.ts";
 import type { ReadyDevNode } from "../../adapters/cli/present.ts";
+import type { Output } from "../../adapters/cli/terminal.ts";
 import { dropSchema } from "../../adapters/postgres/schema/migrate.ts";
 import { systemClock } from "../../adapters/system/clock.ts";
 import type { Logger } from "../../adapters/system/logger.ts";
@@ -22,7 +24,7 @@ import {
 } from "./node-process.ts";
 import { type DevTerminal, handleKeys } from "./terminal.ts";
 
-export interface DevRequest {
+export interface DevRequest extends Pick<Output, "busy"> {
   readonly config: Config;
   readonly logger: Logger;
   readonly chain: "embedded" | "anvil";
@@ -49,9 +51,10 @@ export async function dev(request: DevRequest, ready: (node: DevReady) => void):
   const undo: Undo[] = [];
   try {
     await needPackages(needsOf(request));
-    const database = await databaseOf(request, stop, undo);
+    const database = await during(request, "starting PostgreSQL", () => databaseOf(request, stop, undo));
     stop.signal.throwIfAborted();
-    const chain = config.chains.length > 0 ? null : await embeddedChain(request, undo);
+    const startChain = () => during(request, "starting the chain", () => embeddedChain(request, undo));
+    const chain = config.chains.length > 0 ? null : await startChain();
     stop.signal.throwIfAborted();
     if (chain !== null && config.databaseUrl === null) {
       // The chain of the previous run is gone, so the transactions in the database exist on no chain any more.

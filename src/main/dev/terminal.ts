@@ -1,14 +1,18 @@
 /** The terminal of `dev`: prompts, and keys that each cause a typical failure of production. */
 import { randomBytes } from "node:crypto";
+import { wrapped } from "../../adapters/cli/shorten.ts";
 import { systemClock } from "../../adapters/system/clock.ts";
 import { createClient } from "../../client/index.ts";
 import type { Checksummed } from "../../domain/text/checksum.ts";
 import { messageOf } from "../../domain/text/thrown.ts";
 import { type Ask, askOnTerminal } from "../ask.ts";
+import { screenOf } from "../process-output.ts";
 import type { DevChain } from "./embedded/start-chain.ts";
 
 export interface DevTerminal {
   readonly ask: Ask;
+  /** Width of the terminal. */
+  columns(): number;
   /** Reads key presses until the returned function is called. */
   onKey(pressed: (key: string) => void): () => void;
 }
@@ -28,6 +32,7 @@ interface DevSession extends Omit<KeyActions, "send"> {
   readonly node: { readonly url: string; readonly signers: readonly Checksummed[] };
 }
 
+const USUAL_COLUMNS = 80;
 const REMEMBER_EVERY_MS = 1_000;
 const CTRL_C = "\u0003";
 
@@ -38,6 +43,7 @@ export function openTerminal(): DevTerminal | null {
   if (ask === null) return null;
   return {
     ask,
+    columns: () => screenOf(process.stderr, process.env)?.columns ?? USUAL_COLUMNS,
     onKey: (pressed) => {
       const listen = (bytes: Buffer) => pressed(bytes.toString());
       stdin.setRawMode(true).resume().on("data", listen);
@@ -48,7 +54,8 @@ export function openTerminal(): DevTerminal | null {
 
 /** Handles key presses until the returned function is called. */
 export function handleKeys(terminal: DevTerminal, { node, ...actions }: DevSession): () => Promise<void> {
-  const keys = devKeys({ ...actions, send: () => sendTransfer(node) });
+  const say = (text: string) => actions.say(wrapped(text, terminal.columns()).join("\n"));
+  const keys = devKeys({ ...actions, say, send: () => sendTransfer(node) });
   const stop = new AbortController();
   const silent = terminal.onKey((key) => {
     // Send SIGINT to this process: in raw mode the terminal does not do that for Ctrl-C.
@@ -56,7 +63,7 @@ export function handleKeys(terminal: DevTerminal, { node, ...actions }: DevSessi
     else void keys.press(key);
   });
   const snapshots = takeSnapshots(keys.remember, stop.signal);
-  actions.say(keys.help);
+  say(keys.help);
   return async () => {
     silent();
     stop.abort();

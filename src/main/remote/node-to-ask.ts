@@ -4,7 +4,7 @@
  * own URL. Mistakes in the configuration stop only a command that leaves the choice of the node to it.
  */
 import { CommandFailed, EXIT_CODES, misused } from "../../adapters/cli/failure.ts";
-import { type Profile, type ProfileActions, unknownProfile } from "../../adapters/cli/profiles.ts";
+import { checkedUrl, type Profile, type ProfileActions, unknownProfile } from "../../adapters/cli/profiles.ts";
 import type { RemoteActions, RemoteOptions } from "../../adapters/cli/remote.ts";
 import { causeCode } from "../../adapters/cli/unreachable.ts";
 import { defined } from "../../domain/defined.ts";
@@ -21,7 +21,8 @@ interface Sources extends Pick<ProfileActions, "readProfiles"> {
 }
 
 export async function nodeToAsk(options: RemoteOptions, { load, readProfiles }: Sources): Promise<Profile> {
-  const { url, profile, apiKey } = options;
+  const { profile, apiKey } = options;
+  const url = options.url === undefined ? undefined : checkedUrl(options.url);
   const key = defined({ apiKey });
   if (profile !== undefined) {
     if (url !== undefined) throw misused("--url and --profile both name a node: give only one of them");

@@ -130,14 +130,27 @@ describe("the CLI commands that call the API", () => {
   const SHOWN = REACHED.map(({ operationId }) => operationId).filter((operationId) => !RAW.includes(operationId));
 
   // protects [The command line] src/adapters/cli/table.ts
-  it.each(SHOWN)("print the response of %s within 80 and 120 columns", async (operationId) => {
-    for (const columns of [80, 120]) {
+  it.each(SHOWN)("print the response of %s within 60, 80 and 120 columns", async (operationId) => {
+    for (const columns of [60, 80, 120]) {
       const { stdout } = await ask(COMMANDS[operationId] ?? [], { columns, rows: 40, colours: false });
-      // A command to paste is one line, and an accepted batch has one line for each item.
-      const lines = stdout.split("\n").filter((line) => !/^ *fencepost |^(accepted|refused): |: fencepost /.test(line));
+      // A command to paste is one line, and so is a hash to copy.
+      const lines = stdout.split("\n").filter((line) => !/^ *fencepost |: fencepost |^\S+ +0x[0-9a-f]{64}$/.test(line));
       expect(lines.filter((line) => line.length > columns)).toEqual([]);
+      // No cell is cut to a remainder that says nothing: `re…d`, `c…`.
+      expect(stdout).not.toMatch(/(^| {2})\S{0,2}…\S{0,2}( {2}|$)/m);
     }
   });
+
+  it.each(REACHED.map(({ operationId }) => operationId))(
+    "show on a terminal what they wait for, until %s has answered",
+    async (operationId) => {
+      const doing: string[] = [];
+      const { actions = {} } = recordedNode();
+      await runCommand(COMMANDS[operationId] ?? [], { files, actions, doing });
+      expect(doing[0]).toMatch(/^(waiting for|sending|adding up) /);
+      expect(doing.at(-1)).toBe("end");
+    },
+  );
 
   const requestOf = async (argv: readonly string[]) => (await ask(argv)).asked.at(-1);
 

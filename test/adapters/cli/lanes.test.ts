@@ -99,6 +99,15 @@ describe("fencepost ready", () => {
     expect(stdout).toMatch(/^ready +no$/m);
   });
 
+  it("prints when each chain's head was first seen, because it may be old", async () => {
+    const { chains, ...rest } = examples.ready;
+    const other = { chainId: 10, reachable: true, head: 7, headSince: null, signersAway: 1 };
+    const look = async () => ({ status: 200, text: JSON.stringify({ ...rest, chains: [...chains, other] }) });
+    const { stdout } = await runCommand(["ready"], { actions: { look } });
+    expect(stdout).toContain("chain 31337  at block 1204 (4 s ago)\n");
+    expect(stdout).toContain("chain 10     at block 7, 1 signers away\n");
+  });
+
   it("refuses a response that does not come from a Fencepost node", async () => {
     const look = async () => ({ status: 200, text: "<html>" });
     expect(await runCommand(["health"], { actions: { look } })).toMatchObject({

@@ -45,6 +45,15 @@ describe("a table", () => {
     expect(heads(52)).toEqual(["transaction", "at", "why"]);
   });
 
+  it("leaves out columns without a value, and cuts no cell beyond recognition", () => {
+    const named = { ...columns, name: spare<typeof item>(() => "", 0) };
+    expect(listing([item], view(80), named)).not.toContain("name");
+    expect(listing([item], view(null), named)).toContain("name");
+    const plain = { kind: "kind", at: "at", txId: "txId" } as const;
+    expect(listing([item], view(40), plain)).toMatch(/^kind {2}at\s*\n/);
+    expect(listing([item], view(44), plain)).toContain("019a4b7e-8a…");
+  });
+
   it("removes control characters before it measures a cell", () => {
     const text = listing([{ ...item, why: "a\u001b[2Jb\nc" }], view(120), columns);
     expect(text).toContain("a [2Jb c");

@@ -99,6 +99,29 @@ describe("a command that does not reach its node", () => {
     expect(stderr).toMatch(/is not a node: something listens there and does not speak http\n$/);
   });
 
+  it.each([
+    ["localhost:3000", "http://localhost:3000"],
+    ["10.0.0.7:3000", "http://10.0.0.7:3000"],
+    ["relay.example", "http://relay.example"],
+    ["ftp://relay.example", "http://127.0.0.1:3000"],
+    ["postgres://u@h/d", "http://127.0.0.1:3000"],
+  ])("says that --url %s has no scheme of a node, before anything is sent", async (url, meant) => {
+    for (const argv of [["kill", "--yes"], ["ready"], ["profile", "add", "p"]]) {
+      const { code, stderr } = await ask([...argv, "--url", url]);
+      expect(stderr).toMatch(/^fencepost: --url \S+ is no URL of a node, which begins with http:\/\/ or https:\/\/: /);
+      expect(stderr).toContain(`: ${meant}; see fencepost ${argv[0]}`);
+      expect(code).toBe(EXIT_CODES.misused);
+    }
+  });
+
+  it("quotes what answered instead of a node in one line, without sequences for the terminal", async () => {
+    const page = createHttp((_, response) =>
+      response.writeHead(404).end("<html>\n<title>\u001b[2J\u0007no</title>\r\n"),
+    );
+    const { stderr } = await ask(["nodes", "--url", `http://127.0.0.1:${await listen(page)}`]);
+    expect(stderr).toMatch(/^fencepost: UNEXPECTED_ANSWER: .*<html> <title> \[2J no<\/title>.*is --url a node's.*\n$/);
+  });
+
   it("says that there is no such host", async () => {
     const { code, stderr } = await ask(["nodes", "--url", "http://fencepost.invalid:3000"]);
     expect(stderr).toBe(

@@ -7,7 +7,9 @@ import { httpApp, httpOptions } from "../../support/http-app.ts";
 const ready = {
   ready: true,
   database: true,
-  chains: [{ chainId: 31337, reachable: true, head: 12, signersAway: 0, troubles: [] }],
+  chains: [
+    { chainId: 31337, reachable: true, head: 12, headSince: "2026-01-01T00:00:00.000Z", signersAway: 0, troubles: [] },
+  ],
   draining: false,
 };
 
@@ -38,7 +40,7 @@ describe("/readyz", () => {
       {
         ...ready,
         ready: false,
-        chains: [{ chainId: 31337, reachable: false, head: null, signersAway: 0, troubles: [] }],
+        chains: [{ chainId: 31337, reachable: false, head: null, headSince: null, signersAway: 0, troubles: [] }],
       },
     ],
     ["a node that is shutting down", { ...ready, ready: false, draining: true }],

@@ -376,7 +376,14 @@ describe("a JSON-RPC batch or request", () => {
     expect((await rpc.send({}, { url: "/rpc/1" })).error?.code).toBe(4901);
     expect((await rpc.call("eth_blockNumber", [], { url: "/rpc/1" })).error?.code).toBe(4901);
     expect((await rpc.call("eth_chainId", [], { url: "/rpc/mainnet" })).error?.code).toBe(-32602);
-    const chains = [1, 10].map((chainId) => ({ chainId, reachable: true, head: 1, signersAway: 0, troubles: [] }));
+    const chains = [1, 10].map((chainId) => ({
+      chainId,
+      reachable: true,
+      head: 1,
+      headSince: null,
+      signersAway: 0,
+      troubles: [],
+    }));
     const several = new RpcFace(world, entry, {
       api: { ...entry.node.api, readiness: async () => ({ ready: true, database: true, chains, draining: false }) },
     });

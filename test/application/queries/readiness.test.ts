@@ -9,8 +9,10 @@ import { createChainBench } from "../../support/chain-bench.ts";
 async function parts(up: readonly number[], overrides: Partial<ReadinessParts> = {}): Promise<ReadinessParts> {
   const benches = [1, 10].map((chainId) => createChainBench({ chain: { chainId } }));
   for (const { chain, context } of benches) {
-    if (up.includes(chain.chainId)) await context.follower.advance();
-    else context.reachable = false;
+    if (up.includes(chain.chainId)) {
+      await context.follower.advance();
+      context.noteHead();
+    } else context.reachable = false;
   }
   const contexts = benches.map(({ context }) => context);
   const store = { ping: () => Promise.resolve() };
@@ -33,8 +35,8 @@ describe("readiness of a node with several chains", () => {
       ready: true,
       database: true,
       chains: [
-        { chainId: 1, reachable: false, head: null, signersAway: 0, troubles: ["CHAIN_UNREACHABLE"] },
-        { chainId: 10, reachable: true, head: 0, signersAway: 0, troubles: [] },
+        { chainId: 1, reachable: false, head: null, headSince: null, signersAway: 0, troubles: ["CHAIN_UNREACHABLE"] },
+        { chainId: 10, reachable: true, head: 0, headSince: expect.any(String), signersAway: 0, troubles: [] },
       ],
       draining: false,
     });

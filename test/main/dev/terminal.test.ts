@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { type DevChain, startEmbeddedChain } from "../../../src/main/dev/embedded/start-chain.ts";
-import { devKeys } from "../../../src/main/dev/terminal.ts";
+import { devKeys, handleKeys } from "../../../src/main/dev/terminal.ts";
 
 let chain: DevChain;
 beforeAll(async () => {
@@ -34,6 +34,18 @@ const baseFee = async () =>
   BigInt(((await chain.rpc("eth_getBlockByNumber", ["latest", false])) as { baseFeePerGas: string }).baseFeePerGas);
 
 describe("terminal keys of fencepost dev", () => {
+  it("are explained in lines that fit the terminal", async () => {
+    const said: string[] = [];
+    const terminal = { ask: async () => "", columns: () => 60, onKey: () => () => undefined };
+    const node = { url: "http://127.0.0.1:1", signers: [] };
+    const session = { chain, blockTimeMs: 20, restart: async () => undefined, say: (line: string) => said.push(line) };
+    const stop = handleKeys(terminal, { node, ...session });
+    await stop();
+    const lines = said.join("\n").split("\n");
+    expect(lines.join(" ")).toMatch(/^Keys: s send a transfer, r reorg of 3 blocks, .*, q quit$/);
+    for (const line of lines) expect(line.length).toBeLessThanOrEqual(60);
+  });
+
   it("include r, which replaces the last blocks by a longer branch", async () => {
     const { keys, said } = playing();
     for (let round = 0; round < 2; round++) {

@@ -20,7 +20,7 @@ afterEach(async () => {
 });
 
 const key = (name: string): ApiKey => ({ name, secret: `${name}-0123456789abcdefghijkl` });
-const chains = [{ chainId: 1, reachable: true, head: 1, signersAway: 0, troubles: [] }];
+const chains = [{ chainId: 1, reachable: true, head: 1, headSince: null, signersAway: 0, troubles: [] }];
 const readiness = async () => ({ ready: true, database: true, chains, draining: false });
 
 async function serve() {

@@ -66,7 +66,7 @@ const key = (name: string, more: Partial<ApiKey> = {}): ApiKey => ({
   ...more,
 });
 const as = (name: string) => ({ authorization: `Bearer ${name}-0123456789abcdef` });
-const chains = [{ chainId: 1, reachable: true, head: 1, signersAway: 0, troubles: [] }];
+const chains = [{ chainId: 1, reachable: true, head: 1, headSince: null, signersAway: 0, troubles: [] }];
 const readiness = async () => ({ ready: true, database: true, chains, draining: false });
 
 async function serve(script: Partial<FencepostApi> = {}, options: Partial<HttpServerOptions> & Sockets = {}) {
