@@ -74,16 +74,25 @@ export async function createLocalSigner(options: LocalSignerOptions): Promise<Lo
       ? { ...(await openSigning(data)), close: async () => undefined }
       : await signingThread(() => startWorker(data), keys.length > 0);
   const positions = new Map(keys.map(({ address }, position) => [address, position]));
+  const sign = async (address: Address, items: SignRequest[1]) => {
+    const key = positions.get(address);
+    if (key === undefined) throw new BadKey(`no key is held for ${address}`);
+    return items.length === 0 ? [] : signing.sign([key, items]);
+  };
   return {
     curve: signing.curve,
     addresses: () => [...positions.keys(), ...nodeSigners],
     custody: (address) => (nodeSigners.has(address) ? "node" : "local"),
     sign: async (address, transactions) => {
-      const key = positions.get(address);
-      if (key === undefined) throw new BadKey(`no key is held for ${address}`);
-      if (transactions.length === 0) return [];
-      const signed = await signing.sign([key, transactions.map(encodeTransaction)]);
+      const signed = await sign(address, transactions.map(encodeTransaction));
       return signed.map(([rawTransaction, txHash]) => ({ rawTransaction, txHash }));
+    },
+    signMessages: async (address, messages) => {
+      const signed = await sign(
+        address,
+        messages.map(({ digest }) => digest),
+      );
+      return signed.map(([signature]) => signature);
     },
     close: () => signing.close(),
   };
