@@ -115,6 +115,11 @@ function typesIn(asked: Readonly<Record<string, unknown>>, path: string): Types 
   return Object.fromEntries(types);
 }
 
+/** True for a name that a struct may have: a Solidity identifier that is no built-in type. */
+export function isStructName(name: string): boolean {
+  return NAME.test(name) && !BUILT_IN.test(name);
+}
+
 function fieldsIn(asked: unknown, path: string): readonly TypedField[] {
   if (!Array.isArray(asked)) throw invalid(path, "must be a list of fields");
   const seen = new Set<string>();
