@@ -7,6 +7,7 @@ import type { Reservation } from "../transaction/reservations.ts";
 import type { Payload, PreparedIntent, Receipt, SignedAttempt } from "../transaction/transaction.ts";
 import type { CompletionState, State, SubState, TransitionEvent } from "../transaction/transitions.ts";
 import type { ExistingTransaction, SuspendedBy } from "./ledger.ts";
+import type { MessageResult, MessageWrite } from "./message-writes.ts";
 
 export type { ExistingTransaction, RequestOwner, Spent, SuspendedBy } from "./ledger.ts";
 
@@ -20,6 +21,7 @@ export type LedgerWrite =
   | TransitionWrite
   | UnwatchWrite
   | SettleIntakeWrite
+  | MessageWrite
   | NonceWrite;
 
 /**
@@ -221,6 +223,7 @@ export type LedgerOutcome =
   | { readonly status: "aligned"; readonly cursor: number }
   | { readonly status: "reconciled"; readonly cursor: number; readonly suspendedBy: SuspendedBy | null }
   | { readonly status: "done" }
+  | ({ readonly status: "message" } & MessageResult)
   | NonceOutcome;
 
 /**
@@ -296,10 +299,7 @@ export interface Decision {
   readonly actionKey?: ActionKey;
 }
 
-/**
- * Writes about nonces outside ordinary creates: reservations and nonce gaps. Like all other writes, they are accepted
- * only from the lane's owner.
- */
+/** Writes about nonces outside ordinary creates: reservations and nonce gaps. */
 export type NonceWrite = ReserveWrite | ReleaseWrite | ExpireWrite | BindWrite | CloseHolesWrite | FindSkippedWrite;
 
 /**

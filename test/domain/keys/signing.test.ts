@@ -28,7 +28,15 @@ const CEILINGS: Ceilings = ceilingsOf(1, {
 });
 const UNLIMITED = { perTransaction: null, perHour: null, perDay: null };
 const OPEN: Policy = {
-  ...{ chains: null, to: null, selectors: null, hours: null, arguments: new Map(), requireApproval: null, messages: null },
+  ...{
+    chains: null,
+    to: null,
+    selectors: null,
+    hours: null,
+    arguments: new Map(),
+    requireApproval: null,
+    messages: null,
+  },
   ...{ maxValue: UNLIMITED, maxCost: UNLIMITED },
 };
 
