@@ -25,6 +25,8 @@ export const FAILPOINTS = [
   "release.committed",
   "expire.committed",
   "bind.committed",
+  "message.committed",
+  "message.signed",
   "lease.acquired",
   "lease.renewed",
 ] as const;
