@@ -36,14 +36,11 @@ const RULES: { readonly [Name in keyof FencepostApi]: Rule<Name> } = {
 
   // 2. Made: a call that creates something on behalf of the API key is held to its limits and its rate.
   ...{ create: made, submitSigned: made, reserveNonce: made, requestSignature: made },
-  createBatch: madeMany,
-  createNamed: madeMany,
-  checkPolicy: asked,
+  ...{ createBatch: madeMany, createNamed: madeMany, checkPolicy: asked },
 
   // 3. Found: a call that looks something up by id answers "not found" if the key may not see the object.
   ...{ transaction: found("transaction"), reservation: found("reservation"), signature: found("signature") },
-  transactionByRequest: found("transaction"),
-  ...{ explain: explained, signedAs: foundSigned },
+  ...{ transactionByRequest: found("transaction"), explain: explained, signedAs: foundSigned },
 
   // 4. Listed: a call that returns a list leaves out the entries that the key may not see.
   completions: listedInFeed,
