@@ -87,8 +87,8 @@ function domainIn(asked: unknown, words: MessageWords, path: string): TypedDomai
   if (unknown !== undefined) throw invalid(`${path}.${unknown.slice(0, 40)}`, "is no field of an EIP-712 domain");
   const present = DOMAIN_FIELDS.filter(({ name }) => said[name] !== undefined);
   if (present.length === 0) throw invalid(path, "must have at least one field");
-  const reader = new ValueReader({ EIP712Domain: present }, words);
-  return reader.struct("EIP712Domain", said, [path]) as TypedDomain;
+  const fields = Object.fromEntries(present.map(({ name }) => [name, said[name]]));
+  return new ValueReader({ EIP712Domain: present }, words).struct("EIP712Domain", fields, [path]) as TypedDomain;
 }
 
 /** A domain type that differs from the domain's fields would give another digest in some wallets. */

@@ -45,7 +45,11 @@ describe("typed data", () => {
     ["a domain field of null", domain({ salt: null }), "typedData.domain.salt"],
     ["a chain id with a sign", domain({ chainId: "+1" }), "typedData.domain.chainId"],
     ["a domain type that lacks a field", types({ EIP712Domain: DOMAIN_TYPE.slice(1) }), "typedData.types.EIP712Domain"],
-    ["a domain type in another order", types({ EIP712Domain: [...DOMAIN_TYPE].reverse() }), "typedData.types.EIP712Domain"],
+    [
+      "a domain type in another order",
+      types({ EIP712Domain: [...DOMAIN_TYPE].reverse() }),
+      "typedData.types.EIP712Domain",
+    ],
     [
       "a domain type with other types",
       types({ EIP712Domain: DOMAIN_TYPE.map((each) => ({ ...each, type: "string" })) }),
@@ -57,9 +61,29 @@ describe("typed data", () => {
     ["a struct named address", types({ address: [{ name: "x", type: "uint256" }] }), "typedData.types.address"],
     ["a struct with a name in Cyrillic", types({ Реrmit: [] }), "typedData.types"],
     ["a struct name with brackets", types({ "Permit[]": [] }), "typedData.types"],
-    ["a field that occurs twice", { ...field("bool", true), types: { T: [{ name: "x", type: "bool" }, { name: "x", type: "bool" }] } }, "typedData.types.T.1.name"],
-    ["a field with a third member", { types: { Permit: [{ name: "x", type: "bool", indexed: true }] } }, "typedData.types.Permit.0"],
-    ["a struct that contains itself", { types: { Permit: [{ name: "x", type: "Permit[]" }] } }, "typedData.types.Permit"],
+    [
+      "a field that occurs twice",
+      {
+        ...field("bool", true),
+        types: {
+          T: [
+            { name: "x", type: "bool" },
+            { name: "x", type: "bool" },
+          ],
+        },
+      },
+      "typedData.types.T.1.name",
+    ],
+    [
+      "a field with a third member",
+      { types: { Permit: [{ name: "x", type: "bool", indexed: true }] } },
+      "typedData.types.Permit.0",
+    ],
+    [
+      "a struct that contains itself",
+      { types: { Permit: [{ name: "x", type: "Permit[]" }] } },
+      "typedData.types.Permit",
+    ],
     ["an unknown type", field("Token", 1), "typedData.types.T.0.type"],
     ["uint without bits", field("uint", "1"), "typedData.types.T.0.type"],
     ["uint7", field("uint7", "1"), "typedData.types.T.0.type"],
@@ -88,10 +112,29 @@ describe("typed data", () => {
     ["text with half a surrogate pair", field("string", "\ud83d"), "typedData.message.x"],
     ["a list of another length", field("uint8[2]", [1]), "typedData.message.x"],
     ["text for a list", field("uint8[]", "12"), "typedData.message.x"],
-    ["lists that are nested too deeply", field(`uint8${"[]".repeat(17)}`, nested(17)), `typedData.message.x${".0".repeat(15)}`],
-    ["too many values", field("uint8[]", Array.from({ length: 5_000 }, () => 1)), "typedData.message.x.4095"],
-    ["too many types", types(Object.fromEntries(Array.from({ length: 70 }, (_, at) => [`T${at}`, []]))), "typedData.types"],
-    ["too many fields", types({ T: Array.from({ length: 300 }, (_, at) => ({ name: `f${at}`, type: "bool" })) }), "typedData.types"],
+    [
+      "lists that are nested too deeply",
+      field(`uint8${"[]".repeat(17)}`, nested(17)),
+      `typedData.message.x${".0".repeat(15)}`,
+    ],
+    [
+      "too many values",
+      field(
+        "uint8[]",
+        Array.from({ length: 5_000 }, () => 1),
+      ),
+      "typedData.message.x.4095",
+    ],
+    [
+      "too many types",
+      types(Object.fromEntries(Array.from({ length: 70 }, (_, at) => [`T${at}`, []]))),
+      "typedData.types",
+    ],
+    [
+      "too many fields",
+      types({ T: Array.from({ length: 300 }, (_, at) => ({ name: `f${at}`, type: "bool" })) }),
+      "typedData.types",
+    ],
   ])("is refused with %s", (_, parts, path) => {
     expect(mistake(parts)).toBe(path);
   });
@@ -112,7 +155,8 @@ describe("typed data", () => {
   it("has the same digest in every notation of its integers and addresses", () => {
     fc.assert(
       fc.property(fc.bigInt(0n, (1n << 256n) - 1n), (value) => {
-        const digestOf = (written: unknown) => codec.messageDigest(parseTypedData(aPermit(OWNER, { value: written }), codec));
+        const digestOf = (written: unknown) =>
+          codec.messageDigest(parseTypedData(aPermit(OWNER, { value: written }), codec));
         expect(digestOf(`0x${value.toString(16)}`)).toBe(digestOf(String(value)));
       }),
     );

@@ -1,6 +1,6 @@
 import fc from "fast-check";
+import { getAddress, serializeTransaction } from "viem";
 import { createSiweMessage } from "viem/siwe";
-import { getAddress } from "viem";
 import { describe, expect, it } from "vitest";
 import { createCodec } from "../../../src/adapters/evm/codec/codec.ts";
 import type { Message } from "../../../src/domain/messages/message.ts";
@@ -171,7 +171,7 @@ describe("a rule for typed data", () => {
 
 describe("a personal message", () => {
   const rules = rulesOf({ personal: [GREETING_RULE] });
-  const legacy = "0xe980843b9aca00825208940000000000000000000000000000000000000000880de0b6b3a764000080";
+  const legacy = serializeTransaction({ to: SPENDER, gas: 21_000n, gasPrice: 7n, value: 5n, nonce: 1 });
 
   // protects [Messages] src/domain/messages/personal-text.ts
   it.each([
@@ -182,7 +182,7 @@ describe("a personal message", () => {
     ["a transaction of EIP-1559", raw(`0x02${legacy.slice(2)}`), "messages.transaction"],
     ["an authorisation of EIP-7702", raw(`0x05d8${"80".repeat(24)}`), "messages.transaction"],
     ["the digest input of typed data", raw(`0x1901${"00".repeat(64)}`), "messages.prefix"],
-    ["the prefix of EIP-191", text("\x19Ethereum Signed Message:\n5hello"), "messages.prefix"],
+    ["the prefix of EIP-191", text("\x19Ethereum Signed Message:\n2hi"), "messages.prefix"],
     ["bytes that are no UTF-8", raw(`0x${Buffer.from("Log in to example.com: ").toString("hex")}ff`), "messages.text"],
     ["a surrogate in UTF-8", raw("0x4c6f6720696e20746f206578616d706c652e636f6d3a20eda080"), "messages.text"],
     ["NUL", text("Log in to example.com: \0"), "messages.text"],
@@ -217,10 +217,15 @@ describe("a personal message", () => {
 
   it("with a prefix rule is allowed if and only if it begins with the prefix", () => {
     fc.assert(
-      fc.property(fc.string({ unit: "grapheme", maxLength: 40 }), fc.string({ unit: "grapheme", maxLength: 20 }), (before, rest) => {
-        const content = `${before}Log in to example.com: ${rest}`;
-        if (refusalOf(rules, text(content)) === null) expect(content.startsWith("Log in to example.com: ")).toBe(true);
-      }),
+      fc.property(
+        fc.string({ unit: "grapheme", maxLength: 40 }),
+        fc.string({ unit: "grapheme", maxLength: 20 }),
+        (before, rest) => {
+          const content = `${before}Log in to example.com: ${rest}`;
+          if (refusalOf(rules, text(content)) === null)
+            expect(content.startsWith("Log in to example.com: ")).toBe(true);
+        },
+      ),
     );
   });
 });
@@ -235,7 +240,8 @@ describe("Sign-In with Ethereum", () => {
     version: "1" as const,
     issuedAt: new Date("2026-11-18T12:00:00.000Z"),
   };
-  const siwe = (parts: Partial<Parameters<typeof createSiweMessage>[0]> = {}) => createSiweMessage({ ...base, ...parts });
+  const siwe = (parts: Partial<Parameters<typeof createSiweMessage>[0]> = {}) =>
+    createSiweMessage({ ...base, ...parts });
   const login = (part: string) => `messages.login.signIn${part}`;
 
   it.each([
@@ -329,25 +335,53 @@ describe("a policy document with rules about messages", () => {
     ["a name with a space", typed({ name: "my rule" }), /typedData\.0\.name is not a name/],
     ["two rules of one name", { ...typed({ name: "greeting" }), ...personal({}) }, /two rules named greeting/],
     ["an empty domain", typed({ domain: {} }), /domain has no field/],
-    ["a domain with another field", typed({ domain: { name: "x", contract: SPENDER } }), /domain\.contract is not a known/],
+    [
+      "a domain with another field",
+      typed({ domain: { name: "x", contract: SPENDER } }),
+      /domain\.contract is not a known/,
+    ],
     ["a type that is a name only", typed({ type: "Permit" }), /type is not a type as EIP-712 encodes it/],
     ["a type with a space too many", typed({ type: "Permit(address  owner)" }), /type is not a type/],
     ["a type that lacks a struct", typed({ type: "Permit(Details details)", fields: {} }), /type is not a type/],
     ["structs in another order", typed({ type: "P(A a,B b)B(bool x)A(bool x)", fields: {} }), /type is not a type/],
-    ["a bound of an unknown field", typed({ fields: { amount: { max: "1" } } }), /fields\.amount is no field of Permit/],
+    [
+      "a bound of an unknown field",
+      typed({ fields: { amount: { max: "1" } } }),
+      /fields\.amount is no field of Permit/,
+    ],
     ["a bound that bounds nothing", typed({ fields: { value: {} } }), /fields\.value has none of/],
-    ["a maximum of an address", typed({ fields: { spender: { max: "1" } } }), /spender\.max bounds a field that is no number/],
+    [
+      "a maximum of an address",
+      typed({ fields: { spender: { max: "1" } } }),
+      /spender\.max bounds a field that is no number/,
+    ],
     ["an amount as a number", typed({ fields: { value: { max: 1 } } }), /value\.max is not a whole number as text/],
     ["an address that is none", typed({ fields: { spender: { in: ["0x1"] } } }), /spender\.in\.0 /],
-    ["seconds for a text", typed({ fields: { owner: { withinSeconds: 5 } } }), /withinSeconds bounds a field that is no uint/],
+    [
+      "seconds for a text",
+      typed({ fields: { owner: { withinSeconds: 5 } } }),
+      /withinSeconds bounds a field that is no uint/,
+    ],
     ["an amount that is no uint", typed({ amount: { field: "spender" } }), /amount\.field is no uint/],
     ["approval above no amount", typed({ requireApproval: { aboveAmount: "1" } }), /the rule names no amount/],
     ["a short prefix", personal({ prefix: "Hi" }), /prefix is not plain text of at least 8/],
     ["a prefix with NUL", personal({ prefix: "Log in\u0007 here" }), /prefix is not plain text/],
-    ["a prefix that is a sign-in", personal({ prefix: "x wants you to sign in with your Ethereum account:" }), /prefix is not plain/],
+    [
+      "a prefix that is a sign-in",
+      personal({ prefix: "x wants you to sign in with your Ethereum account:" }),
+      /prefix is not plain/,
+    ],
     ["no length", personal({ maxLength: undefined }), /maxLength is not a number of bytes/],
-    ["both kinds", personal({ signIn: { domain: "a", chainId: 1, uri: "b" } }), /either prefix and maxLength, or signIn/],
-    ["a sign-in without a domain", { personal: [{ name: "x", signIn: { chainId: 1, uri: "b" } }] }, /signIn\.domain is not printable/],
+    [
+      "both kinds",
+      personal({ signIn: { domain: "a", chainId: 1, uri: "b" } }),
+      /either prefix and maxLength, or signIn/,
+    ],
+    [
+      "a sign-in without a domain",
+      { personal: [{ name: "x", signIn: { chainId: 1, uri: "b" } }] },
+      /signIn\.domain is not printable/,
+    ],
   ])("is refused with %s", (_, messages, mistake) => {
     expect(mistakesOf(messages).join("\n")).toMatch(mistake);
   });
