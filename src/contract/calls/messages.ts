@@ -2,11 +2,11 @@ import { exampleOf } from "../schemas/example-of.ts";
 import {
   RequestedSignature,
   RequestSignature,
-  SignatureOrder,
+  SignatureReason,
   SignaturesPage,
   SignaturesQuery,
   SignedMessage,
-} from "../schemas/messages.ts";
+} from "../schemas/message-signing.ts";
 import { STORY } from "../schemas/scalars.ts";
 import { type ActionCall, APPROVE, declared, ok, READ, TRANSACTION_BYTES } from "./call.ts";
 
@@ -20,7 +20,7 @@ function decision<const A extends "approve" | "reject">(name: A, own: Pick<Actio
     by: "owner",
     does: "decideSignature",
     action: name,
-    body: SignatureOrder,
+    body: SignatureReason,
     answers: ok("It.", RequestedSignature),
     errors: ["NOT_FOUND", "NOT_LEADER", "CONFLICT", "REQUEST_ID_REUSED"],
     ...own,

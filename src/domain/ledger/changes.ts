@@ -1,8 +1,8 @@
 import type { ForeignUse } from "../cluster/notices.ts";
 import type { SignatureRecord, SignatureState } from "../messages/record.ts";
-import type { MessageUse } from "../messages/rules.ts";
 import type { Hole } from "../nonces/holes.ts";
 import type { Charge } from "../policy/charges.ts";
+import type { MessageUse } from "../policy/message-rules.ts";
 import type { Problem } from "../text/refusal.ts";
 import type { Reservation } from "../transaction/reservations.ts";
 import type { PreparedIntent } from "../transaction/transaction.ts";

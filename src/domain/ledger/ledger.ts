@@ -1,8 +1,8 @@
 import type { Hex, Lane } from "../lane.ts";
 import type { SignatureRecord } from "../messages/record.ts";
-import type { MessageUse } from "../messages/rules.ts";
 import type { Hole } from "../nonces/holes.ts";
 import type { Charge } from "../policy/charges.ts";
+import type { MessageUse } from "../policy/message-rules.ts";
 import type { Policies } from "../policy/policy.ts";
 import type { Use } from "../policy/use.ts";
 import type { Reservation } from "../transaction/reservations.ts";

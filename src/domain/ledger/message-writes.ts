@@ -1,7 +1,7 @@
 import type { Hex } from "../lane.ts";
 import type { AskedSignature, SignatureRecord } from "../messages/record.ts";
 import type { Forbidden } from "../policy/policy.ts";
-import type { Fenced } from "./writes.ts";
+import type { Fenced } from "./fenced.ts";
 
 /** Writes about messages: what was asked is committed before a key signs it. */
 export type MessageWrite = SignMessageWrite | SettleMessageWrite;

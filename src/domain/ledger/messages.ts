@@ -13,7 +13,7 @@ import {
   type MessageContext,
   messageApproval,
   UNUSED_RULE,
-} from "../messages/rules.ts";
+} from "../policy/message-rules.ts";
 import { type Forbidden, outsideOf, policyFor, type Scope } from "../policy/policy.ts";
 import type { Draft } from "./draft.ts";
 import { UNREADABLE } from "./guard.ts";

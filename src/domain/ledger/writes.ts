@@ -1,4 +1,4 @@
-import type { Fence, Hash, Hex } from "../lane.ts";
+import type { Hash, Hex } from "../lane.ts";
 import type { Hole } from "../nonces/holes.ts";
 import type { Paid } from "../policy/charges.ts";
 import type { Asked, Forbidden } from "../policy/policy.ts";
@@ -6,9 +6,11 @@ import type { Problem } from "../text/refusal.ts";
 import type { Reservation } from "../transaction/reservations.ts";
 import type { Payload, PreparedIntent, Receipt, SignedAttempt } from "../transaction/transaction.ts";
 import type { CompletionState, State, SubState, TransitionEvent } from "../transaction/transitions.ts";
+import type { Fenced } from "./fenced.ts";
 import type { ExistingTransaction, SuspendedBy } from "./ledger.ts";
 import type { MessageResult, MessageWrite } from "./message-writes.ts";
 
+export type { Fenced } from "./fenced.ts";
 export type { ExistingTransaction, RequestOwner, Spent, SuspendedBy } from "./ledger.ts";
 
 /** The writes of a lane's owner that the ledger accepts or refuses. Writes about the whole chain are not among them. */
@@ -262,12 +264,6 @@ export type AllocateResult =
    * returns this result itself.
    */
   | { readonly result: "refused"; readonly detail: string };
-
-/** Fields of every write: its kind, and the proof that its writer owns the lane. */
-export interface Fenced<Kind extends string> {
-  readonly kind: Kind;
-  readonly fence: Fence;
-}
 
 /** Which nonces a write may use. */
 export interface WantedNonces {

@@ -1,6 +1,7 @@
 /** Parses a policy document. Reports every mistake with its path. */
-import { messageRules } from "../messages/parse-rules.ts";
+
 import { fingerprintOfJson } from "../transaction/fingerprint.ts";
+import { messageRules } from "./parse-message-rules.ts";
 import {
   amount,
   chainId,

@@ -3,8 +3,8 @@
  * committed, in the same database transaction. So two nodes, or two steps of one node, cannot exceed a limit together.
  */
 import type { Address, Hex } from "../lane.ts";
-import type { MessageRules } from "../messages/rules.ts";
 import type { Payload } from "../transaction/transaction.ts";
+import type { MessageRules } from "./message-rules.ts";
 import { type Amounts, type Use, within } from "./use.ts";
 
 /** Limits on an amount in wei: per transaction, per hour and per day; null: not limited. */

@@ -38,7 +38,6 @@ const DOMAIN_TYPE = [
 const nested = (depth: number): unknown => (depth === 0 ? 1 : [nested(depth - 1)]);
 
 describe("typed data", () => {
-  // protects [Messages] src/domain/messages/parse-message.ts
   it.each<readonly [string, Parts, string]>([
     ["an unknown domain field", domain({ chain: 1 }), "typedData.domain.chain"],
     ["a domain without fields", { domain: {} }, "typedData.domain"],
@@ -135,6 +134,7 @@ describe("typed data", () => {
       types({ T: Array.from({ length: 300 }, (_, at) => ({ name: `f${at}`, type: "bool" })) }),
       "typedData.types",
     ],
+    // protects [Messages] src/domain/messages/parse-message.ts
   ])("is refused with %s", (_, parts, path) => {
     expect(mistake(parts)).toBe(path);
   });

@@ -1,6 +1,6 @@
 /** Rows of requested signatures and of the use of rules about messages, and the statements that write them. */
 import type { SignatureRecord, SignatureState } from "../../../domain/messages/record.ts";
-import type { MessageUse } from "../../../domain/messages/rules.ts";
+import type { MessageUse } from "../../../domain/policy/message-rules.ts";
 import { withLane } from "../rows/columns.ts";
 import {
   changeSignatures,

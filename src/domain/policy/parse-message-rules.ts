@@ -1,6 +1,5 @@
 /** Parses the rules of a policy document about messages. Reports every mistake with its path. */
 
-import { amount, chainId, type Place, setOf, waitingTime } from "../policy/place.ts";
 import {
   baseOf,
   DOMAIN_FIELDS,
@@ -9,9 +8,10 @@ import {
   type TypedDomain,
   type TypedField,
   type Types,
-} from "./message.ts";
-import { atomIn, isAtom, isStructName } from "./parse-message.ts";
-import { personalText } from "./personal-text.ts";
+} from "../messages/message.ts";
+import { atomIn, isAtom, isStructName } from "../messages/parse-message.ts";
+import { personalText } from "../messages/personal-text.ts";
+import { looksLikeSignIn } from "../messages/sign-in.ts";
 import type {
   AmountLimit,
   FieldBound,
@@ -20,8 +20,8 @@ import type {
   PersonalRule,
   SignatureLimit,
   TypedDataRule,
-} from "./rules.ts";
-import { looksLikeSignIn } from "./sign-in.ts";
+} from "./message-rules.ts";
+import { amount, chainId, type Place, setOf, waitingTime } from "./place.ts";
 
 const NAME = /^[A-Za-z0-9_-]{1,64}$/;
 const SHORTEST_PREFIX = 8;

@@ -3,7 +3,6 @@
  * a permit moves money as a transaction does. The key holder makes the same check (domain/keys/signing.ts).
  */
 import type { Address } from "../lane.ts";
-import { type Windows, windowsAt } from "../policy/use.ts";
 import {
   domainFields,
   encodeType,
@@ -11,9 +10,10 @@ import {
   type TypedData,
   type TypedDomain,
   type TypedValue,
-} from "./message.ts";
-import { personalText } from "./personal-text.ts";
-import { beyondSignIn, looksLikeSignIn, parseSignIn, type SignInBounds } from "./sign-in.ts";
+} from "../messages/message.ts";
+import { personalText } from "../messages/personal-text.ts";
+import { beyondSignIn, looksLikeSignIn, parseSignIn, type SignInBounds } from "../messages/sign-in.ts";
+import { type Windows, windowsAt } from "./use.ts";
 
 /** Numbers of signatures that a rule allows; null: not limited. */
 export interface SignatureLimit {

@@ -13,7 +13,7 @@ import {
   type MessageRules,
   messageApproval,
   UNUSED_RULE,
-} from "../../../src/domain/messages/rules.ts";
+} from "../../../src/domain/policy/message-rules.ts";
 import { parsePolicies } from "../../../src/domain/policy/parse.ts";
 import { aPermit, GREETING_RULE, type PermitParts, permitRule, SPENDER } from "../../support/message-samples.ts";
 import { policiesOf } from "../../support/policies.ts";
@@ -51,7 +51,6 @@ describe("a rule for typed data", () => {
   const soon = String(NOW + 3_600);
   const within = (parts: PermitParts = {}) => permit({ deadline: soon, ...parts });
 
-  // protects [Messages] src/domain/messages/rules.ts
   it.each<readonly [string, PermitParts, string | null]>([
     ["the bounds themselves", { value: "1000" }, null],
     ["a value above the bound", { value: "1001" }, "fields.value"],
@@ -74,6 +73,7 @@ describe("a rule for typed data", () => {
     ["another contract", { domain: { verifyingContract: SPENDER } }, "domain.verifyingContract"],
     ["another chain", { domain: { chainId: 10 } }, "domain.chainId"],
     ["no chain", { domain: { chainId: undefined } }, "domain.chainId"],
+    // protects [Messages] src/domain/policy/message-rules.ts
   ])("judges a permit with %s", (_, parts, place) => {
     expect(refusalOf(rules, within(parts))).toBe(place === null ? null : `messages.usdc.${place}`);
   });
@@ -173,7 +173,6 @@ describe("a personal message", () => {
   const rules = rulesOf({ personal: [GREETING_RULE] });
   const legacy = serializeTransaction({ to: SPENDER, gas: 21_000n, gasPrice: 7n, value: 5n, nonce: 1 });
 
-  // protects [Messages] src/domain/messages/personal-text.ts
   it.each([
     ["32 bytes", raw(`0x${"41".repeat(32)}`), "messages.digest"],
     ["32 characters that begin with the prefix", text("Log in to example.com: 12345678x"), "messages.digest"],
@@ -191,6 +190,7 @@ describe("a personal message", () => {
     ["a zero-width space", text("Log in to example.com: \u200b"), "messages.text"],
     ["a line separator", text("Log in to example.com: \u2028x"), "messages.text"],
     ["a byte order mark before the prefix", text("\ufeffLog in to example.com: 1"), "messages.text"],
+    // protects [Messages] src/domain/messages/personal-text.ts
   ])("is never signed with %s", (_, message, rule) => {
     expect(refusalOf(rules, message)).toBe(rule);
   });
@@ -253,7 +253,6 @@ describe("Sign-In with Ethereum", () => {
     expect(refusalOf(rules, text(content))).toBeNull();
   });
 
-  // protects [Messages] src/domain/messages/sign-in.ts
   it.each([
     ["another domain", siwe({ domain: "evil.com" }), login(".domain")],
     ["a subdomain", siwe({ domain: "example.com.evil.com" }), login(".domain")],
@@ -272,6 +271,7 @@ describe("Sign-In with Ethereum", () => {
     ["a statement of two lines", siwe({ statement: "a" }).replace("\na\n", "\na\nb\n"), login("")],
     ["a second sign-in in the statement", siwe({ statement: "x" }).replace("\nx\n", `\n${siwe()}\n`), login("")],
     ["no time of issue", siwe().replace(/\nIssued At: .*/, ""), login("")],
+    // protects [Messages] src/domain/messages/sign-in.ts
   ])("is refused with %s", (_, content, rule) => {
     expect(refusalOf(rules, text(content))).toBe(rule);
   });

@@ -162,7 +162,7 @@ export const SignaturesQuery = query({
 });
 export type SignaturesQuery = Static<typeof SignaturesQuery>;
 
-export const SignatureOrder = closed("SignatureOrder", {
+export const SignatureReason = closed("SignatureReason", {
   reason: Type.String({ minLength: 1, maxLength: 1_000, description: "Why; kept with it.", examples: ["checked"] }),
 });
-export type SignatureOrder = Static<typeof SignatureOrder>;
+export type SignatureReason = Static<typeof SignatureReason>;
