@@ -137,7 +137,10 @@ export const RequestedSignature = named(
       ...MOSTLY_NULL,
       description: "Text of a personal message; null for typed data.",
     }),
-    typedData: nullable(TypedData, { description: "What was shown, in normal form; null for a personal message." }),
+    typedData: nullable(TypedData, {
+      title: "ShownTypedData",
+      description: "What was shown, in normal form; null for a personal message.",
+    }),
     createdAt: Timestamp,
     signedAt: nullable(Timestamp),
     expiresAt: nullable(Timestamp, MOSTLY_NULL),

@@ -1,12 +1,11 @@
 import { Compile } from "typebox/compile";
 import { describe, expect, it, vi } from "vitest";
-import type { SignatureView } from "../../../src/application/api.ts";
 import type { SignedMessage as Answer } from "../../../src/application/operations/messages.ts";
 import { RequestedSignature, SignaturesPage, SignedMessage } from "../../../src/contract/schemas/message-signing.ts";
 import { forbiddenBy } from "../../../src/domain/errors.ts";
 import { httpApp } from "../../support/http-app.ts";
 import { aPermit } from "../../support/message-samples.ts";
-import { CHAIN_ID, SIGNER, SIGNER_EIP55, sampleHash, sampleTxId } from "../../support/scripted-api.ts";
+import { CHAIN_ID, SIGNER, SIGNER_EIP55, sampleHash, sampleSignature, sampleTxId } from "../../support/scripted-api.ts";
 
 const ID = sampleTxId(77);
 const AT = "2026-11-18T12:00:00.000Z";
@@ -17,12 +16,7 @@ const answer = (overrides: Partial<Answer> = {}): Answer => ({
   ...{ expiresAt: null, ...overrides },
 });
 
-const view: SignatureView = {
-  ...{ signatureId: ID, lane: { chainId: CHAIN_ID, signer: SIGNER }, requestId: "permit-1", owner: "checkout" },
-  ...{ kind: "typedData", state: "SIGNED", rule: "usdc", amount: 100n, digest: sampleHash(1), message: null },
-  ...{ typedData: aPermit(SIGNER), createdAt: new Date(AT), signedAt: new Date(AT), expiresAt: null },
-  decision: { actor: "operator:boss", reason: "checked", at: new Date(AT) },
-};
+const view = sampleSignature();
 
 describe("POST /api/v1/sign", () => {
   const payload = { signer: SIGNER, requestId: "permit-1", typedData: aPermit(SIGNER) };

@@ -30,7 +30,7 @@ CREATE TABLE fencepost.signature (
   CONSTRAINT signature_awaits CHECK (state NOT IN ('AWAITING_APPROVAL', 'REJECTED', 'EXPIRED') OR expires_at IS NOT NULL),
   CONSTRAINT signature_digest CHECK (length(digest) = 32)
 ) WITH (autovacuum_vacuum_scale_factor = 0.05);
-CREATE INDEX signature_by_signer ON fencepost.signature (signer, chain_id, signature_id);
+CREATE INDEX signature_by_signer ON fencepost.signature (signer, signature_id);
 CREATE INDEX signature_by_owner ON fencepost.signature (owner, signature_id);
 -- Those that somebody has to decide about.
 CREATE INDEX signature_awaiting ON fencepost.signature (signature_id) WHERE state = 'AWAITING_APPROVAL';

@@ -66,15 +66,25 @@ export const readSignature = statement<SignatureRow>("read-signature")`
   SELECT ${selected("s", KEPT)} FROM fencepost.signature AS s WHERE s.signature_id = $1`;
 
 /**
- * Lists requested signatures, newest first. $1: id of the last one of the page before, or null; $2 and $3: only of these
- * signers and chains, or null; $4: only of this API key, or null; $5: only in this state, or null; $6: the most.
+ * SQL: one page of requested signatures, newest first. $1: only those before this id; $2 and $3: only of these signers
+ * and chains, or null; $4: only of this API key, or null; $5: only in this state, or null; $6: the most.
  */
-export const listSignatures = statement<SignatureRow>("list-signatures")`
+const PAGE = `
   SELECT ${selected("s", KEPT)} FROM fencepost.signature AS s
-  WHERE ($1::uuid IS NULL OR s.signature_id < $1) AND ($2::text[] IS NULL OR s.signer = ANY ($2))
-    AND ($3::bigint[] IS NULL OR s.chain_id = ANY ($3)) AND ($4::text IS NULL OR s.owner = $4)
-    AND ($5::text IS NULL OR s.state = $5)
-  ORDER BY s.signature_id DESC LIMIT $6`;
+  WHERE s.signature_id < $1 AND ($3::bigint[] IS NULL OR s.chain_id = ANY ($3)) AND ($5::text IS NULL OR s.state = $5)`;
+const NEWEST = "ORDER BY s.signature_id DESC LIMIT $6";
+const OF_SIGNERS = "($2::text[] IS NULL OR s.signer = ANY ($2))";
+
+export const listSignatures = statement<SignatureRow>("list-signatures")`
+  ${PAGE} AND ${OF_SIGNERS} AND ($4::text IS NULL OR s.owner = $4) ${NEWEST}`;
+
+/** Lists the signatures that one API key asked for. */
+export const listSignaturesOfKey = statement<SignatureRow>("list-signatures-of-key")`
+  ${PAGE} AND ${OF_SIGNERS} AND s.owner = $4 ${NEWEST}`;
+
+/** Lists the signatures of some signers. */
+export const listSignaturesOfSigners = statement<SignatureRow>("list-signatures-of-signers")`
+  ${PAGE} AND s.signer = ANY ($2::text[]) AND ($4::text IS NULL OR s.owner = $4) ${NEWEST}`;
 
 export type SignatureRow = Omit<Flat<SignatureRecord>, "decision"> & {
   readonly kind: string;

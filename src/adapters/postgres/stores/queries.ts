@@ -28,12 +28,20 @@ import { readPoolOf } from "../statements/pool-choice.ts";
 import { readReceipts } from "../statements/receipt.ts";
 import { readReservation } from "../statements/reservation.ts";
 import { ping } from "../statements/session.ts";
-import { listSignatures, readSignature } from "../statements/signature.ts";
+import {
+  listSignatures,
+  listSignaturesOfKey,
+  listSignaturesOfSigners,
+  readSignature,
+} from "../statements/signature.ts";
 import { findByNonce, type RecordRow, readRecords } from "../statements/transaction.ts";
 import { preferOrder } from "../statements/transaction-page.ts";
 import { isNarrow, matches, pageOf } from "./pages.ts";
 
 const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i;
+
+/** An id above all others. */
+const LAST = "ffffffff-ffff-ffff-ffff-ffffffffffff";
 
 /**
  * Bounds that include every signer: a signer is `0x` and lower-case hex, so it is above the first and below the second.
@@ -98,8 +106,10 @@ export function queriesFrom(
     async signatures({ signer, chainId, within: limits, after, owner, state, limit }) {
       const signers = permitted(signer, limits?.signers);
       const chains = permitted(chainId, limits?.chains);
-      const page = listSignatures(after ?? null, signers, chains, owner ?? null, state ?? null, limit);
-      return (await ask(reading, page)).map(signatureOf);
+      const page =
+        owner !== undefined ? listSignaturesOfKey : signers !== null ? listSignaturesOfSigners : listSignatures;
+      const rows = await ask(reading, page(after ?? LAST, signers, chains, owner ?? null, state ?? null, limit));
+      return rows.map(signatureOf);
     },
     async reservation(reservationId) {
       const [row] = UUID.test(reservationId) ? await ask(reading, readReservation(reservationId)) : [];
