@@ -31,9 +31,9 @@ export interface Signer {
   sign(address: Address, transactions: readonly ToSign[], term?: number): Promise<readonly SignedTransaction[]>;
   /**
    * Signs messages, in order, for one address: 65 bytes each, r, s and v, with low s and v 27 or 28. Throws as `sign`
-   * does; `SigningRefused` names the message. Absent: this signer signs no messages.
+   * does; `SigningRefused` names the message.
    */
-  signMessages?(address: Address, messages: readonly MessageToSign[], term?: number): Promise<readonly Hex[]>;
+  signMessages(address: Address, messages: readonly MessageToSign[], term?: number): Promise<readonly Hex[]>;
   /**
    * Sets the policies, by signer address, that every later signature must obey. Absent: this signer checks no policy.
    */

@@ -116,6 +116,7 @@ export class FakeSigner implements Signer {
 
   /** Writes the signer's address and the digest in the place of a signature. */
   async signMessages(address: Address, messages: readonly MessageToSign[]): Promise<readonly Hex[]> {
+    if (!this.#addresses.has(address)) throw new Error(`no key is held for ${address}`);
     return messages.map(({ digest }) => `0x${address.slice(2).padStart(64, "0")}${digest.slice(2)}1b` as const);
   }
 

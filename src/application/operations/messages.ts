@@ -104,13 +104,11 @@ async function signRecord(ports: MessagePorts, lane: OwnedLane, record: Signatur
   const { message, digest, requestId } = record;
   const { chainId, signer } = lane.lane;
   const holder = ports.signer;
-  if (holder.signMessages === undefined)
-    throw forbiddenBy({ rule: "signer.keyHolder", detail: "the holder of this signer's key signs no messages" });
   refuseStopped(lane);
   const items = [{ chainId, message, digest }];
   const [made] = await lane.term
-    .send(async () => holder.signMessages?.(signer, items, lane.fence.token))
-    .then((signatures) => signatures ?? [], refusedBy);
+    .send(async () => holder.signMessages(signer, items, lane.fence.token))
+    .catch(refusedBy);
   if (made === undefined) throw unavailable(`the holder of the key returned no signature; ${REPEAT}`);
   await ports.failpoint("message.signed");
   refuseStopped(lane);

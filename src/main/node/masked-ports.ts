@@ -33,20 +33,16 @@ function maskedDecision(decision: StuckDecision, mask: Mask): StuckDecision {
 
 export function maskedSigner(signer: Signer, mask: Mask): Signer {
   const masked = <T>(signing: Promise<T>) =>
-    signing.catch((error: unknown) => Promise.reject<T>(maskedError(error, mask)));
+    signing.catch((error: unknown) => Promise.reject(maskedError(error, mask)));
   return {
     addresses: () => signer.addresses(),
     custody: (address) => signer.custody(address),
     sign: (address, transactions, term) => masked(signer.sign(address, transactions, term)),
-    ...(signer.signMessages && {
-      signMessages: (address, messages, term) => masked(signer.signMessages?.(address, messages, term) ?? NONE),
-    }),
+    signMessages: (address, messages, term) => masked(signer.signMessages(address, messages, term)),
     adoptPolicies: (signers) => signer.adoptPolicies?.(signers),
     close: () => signer.close(),
   };
 }
-
-const NONE = Promise.resolve([]);
 
 function maskedError(error: unknown, mask: Mask) {
   if (error instanceof SigningRefused) return new SigningRefused(error.index, mask(error.message), error.undeclared);

@@ -1,11 +1,13 @@
 import { once } from "node:events";
 import { Worker } from "node:worker_threads";
 import type { Address } from "../../../domain/lane.ts";
+import type { MessageToSign } from "../../../domain/messages/message.ts";
 import type { Signer } from "../../../ports/signer.ts";
 import { threadOptions, workerThread } from "../threads/worker-thread.ts";
 import { type KeystoreSource, loadKeystoreDirectory } from "./keystore.ts";
 import type { MnemonicSource } from "./mnemonic.ts";
 import { BadKey, parsePrivateKeys, readSecretFile, type SigningKey, type Warn } from "./private-keys.ts";
+import { provenSignature } from "./recovery.ts";
 import { encodeTransaction } from "./worker/serialise.js";
 import { openSigning, type Signed, type SignRequest, type WorkerData } from "./worker/signing.js";
 
@@ -92,7 +94,11 @@ export async function createLocalSigner(options: LocalSignerOptions): Promise<Lo
         address,
         messages.map(({ digest }) => digest),
       );
-      return signed.map(([signature]) => signature);
+      const proven = signed.map(([signature], at) => {
+        const { digest } = messages[at] as MessageToSign;
+        return provenSignature(signature, { address, digest, label: "the signing thread" });
+      });
+      return Promise.all(proven);
     },
     close: () => signing.close(),
   };
