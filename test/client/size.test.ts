@@ -3,10 +3,10 @@ import { gzipSync } from "node:zlib";
 import { rolldown } from "rolldown";
 import { expect, it } from "vitest";
 
-const MOST_BYTES = 6 * 1024;
+const MOST_BYTES = 7 * 1024;
 
 // protects [The SDK and the library] src/client/index.ts
-it("the SDK is at most 6 KiB bundled, minified and compressed", async () => {
+it("the SDK is at most 7 KiB bundled, minified and compressed", async () => {
   const input = fileURLToPath(new URL("../../src/client/index.ts", import.meta.url));
   const bundle = await rolldown({ input, platform: "browser", logLevel: "silent" });
   const { output } = await bundle.generate({ format: "esm", minify: true });

@@ -18,6 +18,7 @@ function decision<const A extends "approve" | "reject">(name: A, own: Pick<Actio
     at: `post /api/v1/signatures/{signatureId}/${name}` as `post /api/v1/signatures/{signatureId}/${A}`,
     scope: APPROVE,
     by: "owner",
+    face: `${name}Signature` as `${A}Signature`,
     does: "decideSignature",
     action: name,
     body: SignatureReason,
@@ -32,6 +33,7 @@ export const messages = declared({
     at: "post /api/v1/sign",
     scope: { scope: "sign" },
     by: "owner",
+    face: "sign",
     does: "requestSignature",
     summary: "Have a message signed",
     description:
@@ -57,7 +59,7 @@ export const messages = declared({
   listSignatures: {
     at: "get /api/v1/signatures",
     scope: READ,
-    does: "signatures",
+    face: "signatures",
     summary: "List requested signatures",
     description: "Newest first: what was shown, who asked, and the rule that allowed it.",
     query: SignaturesQuery,
@@ -66,7 +68,7 @@ export const messages = declared({
   getSignature: {
     at: "get /api/v1/signatures/{signatureId}",
     scope: READ,
-    does: "signature",
+    face: "signature",
     summary: "Read a requested signature",
     answers: ok("It.", RequestedSignature),
     errors: ["NOT_FOUND"],

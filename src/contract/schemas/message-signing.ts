@@ -39,6 +39,8 @@ const RawMessage = closed("RawMessage", "Bytes of a personal message.", { raw: H
 
 const TypedDataField = object({ name: text("", "spender"), type: text("", "address") });
 
+const Fields = Type.Unsafe<readonly Readonly<Static<typeof TypedDataField>>[]>(list(TypedDataField));
+
 /** Typed data in the format of `eth_signTypedData_v4`. Its content is validated in depth by the node. */
 export const TypedData = closed(
   "TypedData",
@@ -50,7 +52,7 @@ export const TypedData = closed(
       chainId: 31337,
       verifyingContract: STORY.recipient,
     }),
-    types: record(list(TypedDataField), "Fields of each struct; `EIP712Domain` may be left out.", {
+    types: record(Fields, "Fields of each struct; `EIP712Domain` may be left out.", {
       Permit: [
         { name: "owner", type: "address" },
         { name: "spender", type: "address" },
