@@ -137,16 +137,13 @@ export const RequestedSignature = named(
     digest: described(Hash, "The 32 bytes that are signed."),
     message: nullable(text("", "Log in to example.com: nonce 8fd2a1"), {
       ...MOSTLY_NULL,
-      description: "Text of a personal message; null for typed data.",
+      description: "Text of a personal message; null for typed data, which is shown in normal form.",
     }),
-    typedData: nullable(TypedData, {
-      title: "ShownTypedData",
-      description: "What was shown, in normal form; null for a personal message.",
-    }),
+    typedData: nullable(TypedData),
     createdAt: Timestamp,
     signedAt: nullable(Timestamp),
     expiresAt: nullable(Timestamp, MOSTLY_NULL),
-    decision: nullable(SignatureDecision, MOSTLY_NULL),
+    decision: nullable(SignatureDecision),
   },
 );
 export type RequestedSignature = Static<typeof RequestedSignature>;

@@ -673,7 +673,7 @@ CREATE INDEX signature_awaiting ON fencepost.signature USING btree (signature_id
 
 CREATE INDEX signature_by_owner ON fencepost.signature USING btree (owner, signature_id);
 
-CREATE INDEX signature_by_signer ON fencepost.signature USING btree (signer, chain_id, signature_id);
+CREATE INDEX signature_by_signer ON fencepost.signature USING btree (signer, signature_id);
 
 CREATE UNIQUE INDEX signature_request ON fencepost.signature USING btree (signer, chain_id, request_id);
 

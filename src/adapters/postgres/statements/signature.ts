@@ -104,7 +104,7 @@ const OLD = `
 /** Finds which of these lanes have requested signatures that are old enough to be removed. */
 export const findLanesWithOldSignatures = taking(LANE)<Lane>("find-lanes-with-old-signatures")`
   SELECT k.chain_id, k.signer FROM (${lists(LANE)}) AS k
-  WHERE EXISTS (${OLD} LIMIT 1)`;
+  WHERE (SELECT count(*) FROM (${OLD} LIMIT 1) AS s) > 0`;
 
 /** Reads the oldest removable requested signatures of these lanes, at most $4 of each lane. */
 export const readOldSignatures = taking(LANE)<OldSignatureRow>("read-old-signatures")`
