@@ -27,6 +27,7 @@ export const FAILPOINTS = [
   "bind.committed",
   "message.committed",
   "message.signed",
+  "message.stored",
   "lease.acquired",
   "lease.renewed",
 ] as const;

@@ -115,6 +115,7 @@ async function signRecord(ports: MessagePorts, lane: OwnedLane, record: Signatur
   const settled = await written(
     lane.term.write({ kind: "settleMessage", requestId, event: { kind: "sign", signature: made } }),
   );
+  await ports.failpoint("message.stored");
   return keptOf(settled, requestId).record;
 }
 

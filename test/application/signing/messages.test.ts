@@ -156,17 +156,22 @@ describe("a stop of the signer", () => {
     expect(await sign(entry, permit({ requestId: "permit-1" }))).toMatchObject({ state: "SIGNED" });
   });
 
-  // protects [Messages] src/application/operations/messages.ts
-  it("between the commit and the key holder keeps the holder from being asked; a repeat is signed afterwards", async () => {
-    const entry = await start(
-      permitPolicy({ signatures: { perDay: 1 } }, CHAIN_ID),
-      at("message.committed", async () => void (await kill(entry))),
-    );
+  it.each([
+    ["a kill", kill, endKill],
+    [
+      "a suspension",
+      (entry: WorldNode) => laneAction(entry, "suspend"),
+      (entry: WorldNode) => world.settle(laneAction(entry, "resume")),
+    ],
+    // protects [Messages] src/application/operations/messages.ts
+  ])("of %s between the commit and the key holder keeps the holder from being asked", async (_, begin, end) => {
+    const point = at("message.committed", async () => void (await begin(entry)));
+    const entry = await start(permitPolicy({ signatures: { perDay: 1 } }, CHAIN_ID), point);
     const asked = watchHolder(entry);
     expect(await refusal(entry, permit({ requestId: "permit-1" }))).toMatchObject({ code: "UNAVAILABLE" });
     expect(asked).toEqual([]);
     expect(rows()).toMatchObject([{ state: "ALLOWED", signature: null }]);
-    await endKill(entry);
+    await end(entry);
     expect(await sign(entry, permit({ requestId: "permit-1" }))).toMatchObject({ state: "SIGNED" });
   });
 
@@ -177,6 +182,19 @@ describe("a stop of the signer", () => {
     expect(await refusal(entry, permit({ requestId: "permit-1" }))).toMatchObject({ code: "UNAVAILABLE" });
     expect(rows()).toMatchObject([{ state: "ALLOWED", signature: null }]);
     expect(results(entry)).toEqual(["stopped"]);
+  });
+
+  // protects [Messages] src/application/operations/messages.ts
+  it("while the signature is stored keeps the answer back; a repeat gets it afterwards", async () => {
+    const entry = await start(
+      permitPolicy({}, CHAIN_ID),
+      at("message.stored", async () => void (await kill(entry))),
+    );
+    expect(await refusal(entry, permit({ requestId: "permit-1" }))).toMatchObject({ code: "UNAVAILABLE" });
+    const [{ state, signature } = { state: null, signature: null }] = rows();
+    expect(state).toBe("SIGNED");
+    await endKill(entry);
+    expect(await sign(entry, permit({ requestId: "permit-1" }))).toMatchObject({ signature });
   });
 
   // protects [Messages] src/application/operations/messages.ts
@@ -211,7 +229,7 @@ describe("a stop of the signer", () => {
 
 describe("a crash of the owner", () => {
   // protects [Messages] src/domain/ledger/messages.ts
-  it.each(["message.committed", "message.signed"] as const)(
+  it.each(["message.committed", "message.signed", "message.stored"] as const)(
     "at %s leaves a request whose repeat is signed once, and counted once",
     async (point) => {
       const entry = await start(
