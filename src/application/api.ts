@@ -1,6 +1,8 @@
 import type { Kill } from "../domain/cluster/kills.ts";
 import type { TransactionCost } from "../domain/figures/costs.ts";
 import type { Address, Hash } from "../domain/lane.ts";
+import type { AskedTypedData } from "../domain/messages/parse-message.ts";
+import type { SignatureRecord } from "../domain/messages/record.ts";
 import type { Reservation } from "../domain/transaction/reservations.ts";
 import type { CREATE_FIELDS } from "../domain/transaction/transaction.ts";
 import type { Trouble } from "../domain/troubles/rows.ts";
@@ -12,6 +14,7 @@ import type {
   HistoryRecord,
   LaneFilter,
   ListFilter,
+  SignatureFilter,
   TransactionRecord,
 } from "../ports/query-store.ts";
 
@@ -102,6 +105,37 @@ export interface ReserveRequest {
   /** How long the reservation lasts: seconds, or a duration such as "45s". */
   readonly ttl?: unknown;
   readonly requestId?: unknown;
+}
+
+/** A request to have a message signed, not validated yet. */
+export interface SignMessageRequest {
+  readonly chainId?: unknown;
+  readonly signer?: unknown;
+  readonly requestId?: unknown;
+  readonly message?: unknown;
+  readonly typedData?: unknown;
+}
+
+/** A decision about a requested signature, as received. */
+export interface DecideSignatureRequest extends Omit<ActionRequest, "idempotencyKey"> {
+  readonly action: "approve" | "reject";
+  readonly signatureId: string;
+}
+
+export interface SignaturesQuery extends Pick<SignatureFilter, "chainId" | "state"> {
+  readonly signer?: string;
+  /** Name of the API key that asked. */
+  readonly key?: string;
+  readonly after?: string;
+  readonly limit?: number;
+}
+
+/** A requested signature for audit, without the signature itself. */
+export interface SignatureView extends Omit<SignatureRecord, "signature" | "message"> {
+  readonly kind: "personal" | "typedData";
+  /** Text of a personal message; null for typed data. */
+  readonly message: string | null;
+  readonly typedData: AskedTypedData | null;
 }
 
 export interface Reserved {

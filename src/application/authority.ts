@@ -35,15 +35,12 @@ const RULES: { readonly [Name in keyof FencepostApi]: Rule<Name> } = {
   ...{ firstHash: everybody, me: asKey },
 
   // 2. Made: a call that creates something on behalf of the API key is held to its limits and its rate.
-  ...{ create: made, submitSigned: made, reserveNonce: made },
-  createBatch: madeMany,
-  createNamed: madeMany,
-  checkPolicy: asked,
+  ...{ create: made, submitSigned: made, reserveNonce: made, requestSignature: made },
+  ...{ createBatch: madeMany, createNamed: madeMany, checkPolicy: asked },
 
   // 3. Found: a call that looks something up by id answers "not found" if the key may not see the object.
-  ...{ transaction: found("transaction"), reservation: found("reservation") },
-  transactionByRequest: found("transaction"),
-  ...{ explain: explained, signedAs: foundSigned },
+  ...{ transaction: found("transaction"), reservation: found("reservation"), signature: found("signature") },
+  ...{ transactionByRequest: found("transaction"), explain: explained, signedAs: foundSigned },
 
   // 4. Listed: a call that returns a list leaves out the entries that the key may not see.
   completions: listedInFeed,
@@ -52,13 +49,14 @@ const RULES: { readonly [Name in keyof FencepostApi]: Rule<Name> } = {
   // For the next calls, the application itself leaves out everything outside the key's limits.
   ...{ overview: narrowed, search: narrowed, clusterHistory: narrowed, attention: namedAndNarrowed },
   ...{ notices: namedAndNarrowed, actOnLane: narrowed, acknowledge: narrowed },
-  ...{ transactions: namedAndNarrowed, signers: namedAndNarrowed },
+  ...{ transactions: namedAndNarrowed, signers: namedAndNarrowed, signatures: namedAndNarrowed },
   ...{ costs: namedAndNarrowed, history: namedAndNarrowed },
 
   // 5. Named: a call that names a lane or a chain is refused if the lane or chain is outside the key's limits.
   ...{ nonceRuler: namedLane, askChain: namedChain("readsPerSecond"), passSigned: namedChain(null) },
 
   // 6. Owned: owners may cancel, or use a reservation; all else needs `operate`, approvals `approve`.
+  decideSignature: decidedBySecond,
   ...{ act: decided, submitReserved: ownReservation, markUsed: ownReservation, releaseNonce: ownReservation },
 
   // 7. Unlimited: only a key without limits may grant or change rights, so that no key extends its own.
@@ -295,6 +293,18 @@ function decided(call: Call<"act">, { principal, api, mayAll }: Key): Call<"act"
   };
 }
 
+function decidedBySecond(call: Call<"decideSignature">, { principal, api }: Key): Call<"decideSignature"> {
+  return async (received) => {
+    const { signatureId } = received;
+    mayApprove(
+      principal,
+      shown(principal, await api.signature(signatureId), `signature ${signatureId}`),
+      "asked for it",
+    );
+    return call(received);
+  };
+}
+
 function ownReservation<Given extends readonly unknown[], Done>(
   call: (reservationId: string, ...given: Given) => Promise<Done>,
   { principal, api, mayAll }: Key,
@@ -355,10 +365,9 @@ function mayActOn(principal: Principal, own: Scope | null, { owner }: Owned) {
   throw forbidden("owner", "the object belongs to another API key or to none: acting on it requires the scope operate");
 }
 
-function mayApprove(principal: Principal, { owner }: Owned) {
+function mayApprove(principal: Principal, { owner }: Owned, what = "created the transaction") {
   if (!principal.scopes.has("approve")) throw forbidden("scope:approve", "this API key lacks the scope approve");
-  if (isOwn(principal, owner))
-    throw forbidden("owner", "this API key created the transaction: another key must approve it");
+  if (isOwn(principal, owner)) throw forbidden("owner", `this API key ${what}: another key must approve it`);
 }
 
 function shown<T extends OnLane>(principal: Principal, found: T, what: string) {

@@ -32,6 +32,7 @@ import type { FollowedCompletion, FollowQuery, WaitOptions } from "./follow.ts";
 import type { Address } from "./hex.ts";
 import type { OutcomesQuery } from "./outcomes.ts";
 import type { SentTransaction } from "./sent-transaction.ts";
+import { SIGNATURE_PATHS, type SignatureCalls } from "./signatures.ts";
 import { NONCE_PATHS, type NonceCalls } from "./with-nonce.ts";
 
 /** Optional parts of a transaction. For "logs" the node reads the chain. */
@@ -91,7 +92,7 @@ export interface PolicyUsageQuery {
  * Fencepost's calls. Types, results and errors are the same whether the node runs in this process (`createFencepost`)
  * or elsewhere (`createClient`). Every call accepts `signal` and `timeoutMs`.
  */
-export interface FencepostFace<SendOptions extends CallOptions = CallOptions> extends NonceCalls {
+export interface FencepostFace<SendOptions extends CallOptions = CallOptions> extends NonceCalls, SignatureCalls {
   /**
    * Sends a transaction; resolves once the intent is durable. Without a requestId it gets a UUID as one. With an ABI
    * that the compiler knows (`as const`), `function` and `args` are checked against it.
@@ -302,6 +303,7 @@ const ofLane = <At extends string>(at: At) => ({ at: `post /signers/{signer}/${a
 
 export const CALL_PATHS = {
   ...NONCE_PATHS,
+  ...SIGNATURE_PATHS,
   get: { at: "get /tx/{txId}", expects: "state", options: { include: "include" } },
   getByRequest: { at: "get /tx/by-request", expects: "state", query: true, options: { include: "include" } },
   explain: { at: "get /tx/{txId}/explain" },

@@ -25,6 +25,14 @@ export type { ClusterHistory, ClusterHistoryQuery } from "../contract/schemas/cl
 export type { Completion, CompletionsPage, CompletionsQuery } from "../contract/schemas/completions.ts";
 export type { BatchResults, CreatedTransaction } from "../contract/schemas/create.ts";
 export type { Costs, CostsQuery, History, HistoryQuery } from "../contract/schemas/figures.ts";
+export type {
+  RequestedSignature,
+  RequestSignature,
+  SignatureReason,
+  SignaturesPage,
+  SignaturesQuery,
+  SignedMessage,
+} from "../contract/schemas/message-signing.ts";
 export type { NonceRuler, NonceRulerQuery } from "../contract/schemas/nonce-ruler.ts";
 export type { AcknowledgeOrder, Notice } from "../contract/schemas/notice.ts";
 export type { Overview, OverviewQuery } from "../contract/schemas/overview.ts";

@@ -39,6 +39,7 @@ const NAME = { type: "string", description: "Of an API key." };
 const PATH_PARAMETERS: Readonly<Record<string, object>> = {
   txId: TxId,
   reservationId: TxId,
+  signatureId: TxId,
   noticeId: NoticeId,
   signer: Address,
   name: NAME,
@@ -50,6 +51,7 @@ const PLAIN_MEMBERS: readonly string[] = ["enum", "examples", "default"];
 const TAGS: readonly { readonly name: Route["tag"]; readonly description: string }[] = [
   { name: "Transactions", description: "Hand in an intent, read what became of it." },
   { name: "Nonces", description: "Reserved for callers that sign themselves." },
+  { name: "Messages", description: "Logins, permits and orders that a policy allows to sign." },
   { name: "JSON-RPC", description: "As an Ethereum node speaks, for clients that know no other language." },
   { name: "Completions", description: "The ordered feed of final outcomes." },
   { name: "Signers", description: "Lanes: nonce cursor, owner, balance, what waits." },

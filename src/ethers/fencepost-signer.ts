@@ -1,22 +1,29 @@
 import {
   AbiCoder,
   AbstractSigner,
+  type BigNumberish,
   getAddress,
+  hexlify,
   makeError,
   type Provider,
   type TransactionRequest,
   type TransactionResponse,
+  type TypedDataDomain,
+  TypedDataEncoder,
+  type TypedDataField,
+  toUtf8Bytes,
 } from "ethers";
 import { minedInstead } from "../wallets/attempt-hashes.ts";
 import { intentOf, type RpcTransaction } from "../wallets/intent.ts";
 import { requestIdHere } from "../wallets/request-scope.ts";
 import { FencepostSendError, unsupported } from "../wallets/send-error.ts";
 import { DEFAULT_TIMEOUT_MS, sendThrough } from "../wallets/send-through.ts";
-import type { FencepostSource } from "../wallets/source.ts";
+import { signThrough } from "../wallets/sign-through.ts";
+import type { FencepostSource, Hex, TypedDataInput } from "../wallets/source.ts";
 import { SentResponse } from "./sent-response.ts";
 
 export interface FencepostSignerOptions {
-  /** Client that sends the transactions, for example from `createClient`. */
+  /** Client that sends the transactions and signs messages, for example from `createClient`. */
   readonly client: FencepostSource;
   /** Ordinary ethers provider of the same chain, used for reads. */
   readonly provider?: Provider;
@@ -30,7 +37,7 @@ export interface FencepostSignerOptions {
   readonly allowNoCode?: boolean;
 }
 
-/** An ethers Signer whose transactions Fencepost sends. It has no key, so it signs no messages. */
+/** An ethers Signer whose transactions Fencepost sends, and whose messages it signs if a policy allows them. */
 export class FencepostSigner extends AbstractSigner {
   readonly address: string;
   readonly #options: FencepostSignerOptions;
@@ -74,12 +81,37 @@ export class FencepostSigner extends AbstractSigner {
     throw unsupported("Fencepost signs only the transactions that it sends: use sendTransaction");
   }
 
-  override async signMessage(): Promise<string> {
-    throw unsupported(`Fencepost signs no messages: ${INSTEAD}`);
+  /** Signs a personal message (EIP-191), if a policy allows it. The request id is that of `withRequestId`, or a new one. */
+  override async signMessage(message: string | Uint8Array): Promise<string> {
+    const bytes = typeof message === "string" ? toUtf8Bytes(message) : message;
+    return this.#sign({ message: { raw: hexlify(bytes) as Hex } }, await this.#chainId());
   }
 
-  override async signTypedData(): Promise<string> {
-    throw unsupported(`Fencepost signs no typed data: ${INSTEAD}`);
+  /** Signs typed data (EIP-712), if a policy allows it. */
+  override async signTypedData(
+    domain: TypedDataDomain,
+    types: Record<string, TypedDataField[]>,
+    value: Record<string, unknown>,
+  ): Promise<string> {
+    const named = await TypedDataEncoder.resolveNames(domain, types, value, (name) => this.#addressOf(name));
+    const typedData = TypedDataEncoder.getPayload(named.domain, types, named.value) as TypedDataInput;
+    return this.#sign({ typedData }, (await this.#chainId()) ?? domain.chainId ?? undefined);
+  }
+
+  async #chainId(): Promise<BigNumberish | undefined> {
+    return (await this.provider?.getNetwork())?.chainId;
+  }
+
+  async #addressOf(name: string): Promise<string> {
+    const address = await this.provider?.resolveName(name);
+    if (typeof address === "string") return address;
+    throw unsupported(`${name} is no address, and the provider does not resolve it`);
+  }
+
+  #sign(content: Content, chainId: BigNumberish | undefined): Promise<string> {
+    const { client, timeoutMs = DEFAULT_TIMEOUT_MS } = this.#options;
+    const named = { signer: this.address as Hex, requestId: requestIdHere() };
+    return signThrough(client, { ...(chainId && { chainId: Number(chainId) }), ...named, ...content }, timeoutMs);
   }
 }
 
@@ -88,7 +120,7 @@ function missingProvider() {
   return Object.assign(error, { cause: unsupported("the signer has no provider: connect(provider) first") });
 }
 
-const INSTEAD = "use a Wallet with a key of its own";
+type Content = { readonly message: { readonly raw: Hex } } | { readonly typedData: TypedDataInput };
 
 function requestIdOf(customData: unknown): string | undefined {
   if (customData === undefined || customData === null) return undefined;

@@ -1,4 +1,5 @@
 import type { Address, Hash, Hex } from "../domain/lane.ts";
+import type { Message } from "../domain/messages/message.ts";
 import type { Checksum } from "../domain/text/checksum.ts";
 import type { Fees } from "../domain/transaction/fees.ts";
 import type { UnsignedTransaction } from "../domain/transaction/transaction.ts";
@@ -37,6 +38,8 @@ export interface Codec {
   decodeTransaction(rawTransaction: Hex): Promise<DecodedTransaction>;
   /** The signed payload in the form in which JSON-RPC shows a pending transaction. Rejects with `BadEncoding`. */
   transactionObject(rawTransaction: Hex): Promise<TransactionObject>;
+  /** The 32 bytes that a key signs for a message: EIP-191 for a personal message, EIP-712 for typed data. */
+  messageDigest(message: Message): Hash;
 }
 
 /** A transaction in the format of `eth_getTransactionByHash`: quantities in hex, null for the block. */

@@ -25,6 +25,9 @@ export const FAILPOINTS = [
   "release.committed",
   "expire.committed",
   "bind.committed",
+  "message.committed",
+  "message.signed",
+  "message.stored",
   "lease.acquired",
   "lease.renewed",
 ] as const;

@@ -16,8 +16,8 @@ import type {
 import type { Reservation } from "../domain/transaction/reservations.ts";
 import type { Attempt, Intent, LaneTransaction, Payload } from "../domain/transaction/transaction.ts";
 
+export type * from "../domain/ledger/message-writes.ts";
 export { BatchRefused, NotLoaded } from "../domain/ledger/part.ts";
-export type * from "../domain/ledger/writes.ts";
 export type * from "../domain/ledger/writes.ts";
 
 /**
@@ -83,6 +83,8 @@ interface Answers {
   readonly expire: "expired";
   readonly bind: "bound";
   readonly findSkipped: "skipped";
+  readonly signMessage: "message";
+  readonly settleMessage: "message";
   readonly confirmations: "confirmations";
 }
 

@@ -2,6 +2,7 @@ import type { TransactionCost } from "../domain/figures/costs.ts";
 import type { Limits } from "../domain/keys/principal.ts";
 import type { Address, Hash, Hex, Lane } from "../domain/lane.ts";
 import type { Approval, Completion, LedgerAttempt, PolicyUse, WaitingIntent } from "../domain/ledger/index.ts";
+import type { SignatureRecord, SignatureState } from "../domain/messages/record.ts";
 import type { Use } from "../domain/policy/use.ts";
 import type { Reservation } from "../domain/transaction/reservations.ts";
 import type { Intent } from "../domain/transaction/transaction.ts";
@@ -168,6 +169,19 @@ export interface Census {
   readonly suspendedLanes: number;
 }
 
+/** Filter of a list of requested signatures; an absent field filters nothing. */
+export interface SignatureFilter {
+  readonly signer?: Address;
+  readonly chainId?: number;
+  /** Name of the API key that asked. */
+  readonly owner?: string;
+  readonly state?: SignatureState;
+  readonly within?: Limits;
+  /** Id of the last signature of the page before. */
+  readonly after?: string;
+  readonly limit: number;
+}
+
 export interface QueryStore {
   transaction(txId: string): Promise<TransactionRecord | null>;
   transactionByRequest(lane: Lane, requestId: string): Promise<TransactionRecord | null>;
@@ -187,6 +201,9 @@ export interface QueryStore {
   costsOf(txIds: readonly string[]): Promise<readonly TransactionCost[]>;
   history(txId: string): Promise<readonly HistoryRecord[]>;
   reservation(reservationId: string): Promise<Reservation | null>;
+  signature(signatureId: string): Promise<SignatureRecord | null>;
+  /** Requested signatures, newest first. */
+  signatures(filter: SignatureFilter): Promise<readonly SignatureRecord[]>;
   /** Stored canonical blocks above `aboveBlock`, the block of the receipt; ascending, at most `limit`. */
   confirmations(chainId: number, aboveBlock: number, limit: number): Promise<readonly BlockPlace[]>;
   /**

@@ -1,6 +1,7 @@
 import type { Bounded } from "../domain/fees/ceilings.ts";
 import type { Declared, ToSign } from "../domain/keys/signing.ts";
 import type { Address, Hash, Hex } from "../domain/lane.ts";
+import type { MessageToSign } from "../domain/messages/message.ts";
 import type { Policy } from "../domain/policy/policy.ts";
 
 export interface SignedTransaction {
@@ -29,6 +30,11 @@ export interface Signer {
    */
   sign(address: Address, transactions: readonly ToSign[], term?: number): Promise<readonly SignedTransaction[]>;
   /**
+   * Signs messages, in order, for one address: 65 bytes each, r, s and v, with low s and v 27 or 28. Throws as `sign`
+   * does; `SigningRefused` names the message.
+   */
+  signMessages(address: Address, messages: readonly MessageToSign[], term?: number): Promise<readonly Hex[]>;
+  /**
    * Sets the policies, by signer address, that every later signature must obey. Absent: this signer checks no policy.
    */
   adoptPolicies?(signers: ReadonlyMap<string, Policy>): void;
@@ -40,7 +46,7 @@ export type DeclaredPayload = Bounded & Declared;
 /**
  * The signer as the application uses it: by its types, it accepts only payloads that were checked against the ceilings.
  */
-export interface BoundedSigner extends Pick<Signer, "custody"> {
+export interface BoundedSigner extends Pick<Signer, "custody" | "signMessages"> {
   sign(address: Address, transactions: readonly DeclaredPayload[], term: number): Promise<readonly SignedTransaction[]>;
 }
 

@@ -94,6 +94,15 @@ interface Events {
   /** Number of nonce gaps that were closed: by the next transaction or reservation, or by moving transactions down. */
   "nonce.recycled": OfLane & { count: number };
   "nonce.reserved": OfTerm & { reservationId: string; nonce: number; state: ReservationState };
+  /** Result of a request for a signature of a message; `rule` is null if none was found, or none was asked. */
+  "message.answered": OfTerm & {
+    signatureId: string;
+    requestId: string;
+    owner: string | null;
+    kind: "personal" | "typedData";
+    rule: string | null;
+    result: "signed" | "repeated" | "awaiting" | "refused" | "stopped";
+  };
   /** Result of comparing a lane with the chain. */
   "lane.reconciled": OfLane & { result: ReconcileResult };
   "gray.zone": OfTransaction & { result: GrayZoneResult };

@@ -1,13 +1,14 @@
-import type { Account, EIP1193RequestFn, Transport } from "viem";
+import type { EIP1193RequestFn, Transport } from "viem";
 import { findByHash, hex, minedInstead, pendingView } from "../wallets/attempt-hashes.ts";
 import { intentOf, type RpcTransaction } from "../wallets/intent.ts";
 import { requestIdHere } from "../wallets/request-scope.ts";
 import { unsupported } from "../wallets/send-error.ts";
 import { DEFAULT_TIMEOUT_MS, sendThrough } from "../wallets/send-through.ts";
-import type { FencepostSource, Hex } from "../wallets/source.ts";
+import { signThrough } from "../wallets/sign-through.ts";
+import type { FencepostSource, Hex, TypedDataInput } from "../wallets/source.ts";
 
 export interface FencepostTransportOptions {
-  /** Client that sends the transactions, for example from `createClient`. */
+  /** Client that sends the transactions and signs messages, for example from `createClient`. */
   readonly client: FencepostSource;
   /** Ordinary viem transport to the same chain, used for reads. */
   readonly rpc: Transport;
@@ -25,7 +26,7 @@ type Request = (call: { readonly method: string; readonly params?: unknown }, op
 type Answer = (params: readonly unknown[], read: () => Promise<unknown>) => Promise<unknown>;
 
 /**
- * A viem transport: sends through Fencepost, and reads from the chain. The client's account needs only an address.
+ * A viem transport: sends and signs through Fencepost, and reads from the chain. The client's account needs only an address.
  *
  * @example
  * const wallet = createWalletClient({ account: signer, chain, transport: fencepost({ client, rpc: http(rpcUrl) }) });
@@ -34,7 +35,7 @@ export function fencepost(options: FencepostTransportOptions): Transport<"fencep
   return (parameters) => {
     const inner = options.rpc(parameters);
     const read = inner.request as Request;
-    const answers = answersOf(options, read, parameters.account);
+    const answers = answersOf(options, read, parameters);
     const request: Request = (call, overrides) => {
       const onward = () => read(call, overrides);
       const params = Array.isArray(call.params) ? call.params : [];
@@ -52,14 +53,20 @@ export function fencepost(options: FencepostTransportOptions): Transport<"fencep
 function answersOf(
   { client, timeoutMs = DEFAULT_TIMEOUT_MS, allowNoCode }: FencepostTransportOptions,
   read: Request,
-  account: Account | undefined,
+  { account, chain }: Pick<Parameters<Transport>[0], "account" | "chain">,
 ): Readonly<Record<string, Answer>> {
   const accounts = async () => (account === undefined ? [] : [account.address]);
+  const sign = (signer: unknown, content: Content) => {
+    const named = { signer: String(signer) as Hex, requestId: requestIdHere() };
+    return signThrough(client, { ...(chain && { chainId: chain.id }), ...named, ...content }, timeoutMs);
+  };
   return {
     eth_sendTransaction: async ([transaction]) => {
       const intent = intentOf((transaction ?? {}) as RpcTransaction, requestIdHere(), allowNoCode);
       return (await sendThrough(client, intent, timeoutMs)).attempt.txHash;
     },
+    personal_sign: ([content, signer]) => sign(signer, { message: { raw: String(content) as Hex } }),
+    eth_signTypedData_v4: async ([signer, data]) => sign(signer, { typedData: typedDataIn(data) }),
     eth_accounts: accounts,
     eth_requestAccounts: accounts,
     eth_getTransactionByHash: async ([hash], onward) =>
@@ -72,22 +79,33 @@ function answersOf(
     },
     eth_getTransactionCount: async ([address, block], onward) =>
       (block === "pending" ? await nextNonce(client, String(address), read) : null) ?? onward(),
-    ...Object.fromEntries(REFUSED.map((method) => [method, () => Promise.reject(unsupported(CANNOT_SIGN))])),
+    ...Object.fromEntries(
+      Object.entries(REFUSED).map(([method, why]) => [method, () => Promise.reject(unsupported(why))]),
+    ),
   };
 }
 
-const REFUSED = [
-  "eth_sign",
-  "eth_signTransaction",
-  "eth_signTypedData",
-  "eth_signTypedData_v3",
-  "eth_signTypedData_v4",
-  "personal_sign",
-  "wallet_sendTransaction",
-];
+const ON_SEND = "Fencepost signs a transaction when it sends it: use eth_sendTransaction";
+const AS_V4 = "Fencepost signs typed data as eth_signTypedData_v4 does, and in no other format";
 
-const CANNOT_SIGN =
-  "Fencepost signs only the transactions that it sends: for messages and typed data use an account with a key of its own";
+const REFUSED: Readonly<Record<string, string>> = {
+  eth_sign: "Fencepost signs no bytes that a policy cannot judge: use personal_sign or eth_signTypedData_v4",
+  eth_signTransaction: ON_SEND,
+  wallet_sendTransaction: ON_SEND,
+  eth_signTypedData: AS_V4,
+  eth_signTypedData_v3: AS_V4,
+};
+
+type Content = { readonly message: { readonly raw: Hex } } | { readonly typedData: TypedDataInput };
+
+/** Typed data as viem passes it (JSON text), or as an object. */
+function typedDataIn(data: unknown): TypedDataInput {
+  try {
+    return (typeof data === "string" ? JSON.parse(data) : data) as TypedDataInput;
+  } catch {
+    throw unsupported("the typed data is not JSON");
+  }
+}
 
 /**
  * Looks up a transaction at Fencepost if the chain does not have it. Returns null, as the chain did, if Fencepost's

@@ -29,7 +29,12 @@ export async function sendThrough(source: FencepostSource, intent: Intent, timeo
   }
 }
 
-async function untilDecided<T>(patience: Patience, { requestId }: Intent, ask: () => Promise<T>): Promise<T> {
+/** Repeats a request, which has a request id, until its result is known or the time is over. */
+export async function untilDecided<T>(
+  patience: Patience,
+  { requestId }: Pick<Intent, "requestId">,
+  ask: () => Promise<T>,
+): Promise<T> {
   for (;;) {
     try {
       return await ask();

@@ -10,6 +10,21 @@ export interface Intent {
   readonly payload: Payload;
 }
 
+/** A request to sign a message: a personal one, or typed data in the format of `eth_signTypedData_v4`. */
+export type MessageIntent = {
+  readonly chainId?: number;
+  readonly signer: Hex;
+  readonly requestId: string;
+} & ({ readonly message: { readonly raw: Hex } } | { readonly typedData: TypedDataInput });
+
+/** Typed data (EIP-712). Integers may be decimal text. */
+export interface TypedDataInput {
+  readonly domain: Readonly<Record<string, unknown>>;
+  readonly types: Readonly<Record<string, readonly { readonly name: string; readonly type: string }[]>>;
+  readonly primaryType: string;
+  readonly message: Readonly<Record<string, unknown>>;
+}
+
 export type Hex = `0x${string}`;
 type Quantity = `${bigint}`;
 
@@ -35,6 +50,8 @@ export interface FencepostSource {
   list(query: { readonly txHash: Hex; readonly limit: number }): Promise<{ readonly items: readonly Transaction[] }>;
   /** Waits until a transaction is final. */
   waitFor(txId: string, options?: WaitOptions): Promise<Transaction>;
+  /** Signs a message, if a policy of its signer allows it. If absent, messages are refused. */
+  sign?(intent: MessageIntent): Promise<{ readonly signatureId: string; readonly signature: string | null }>;
   /** Lanes of a signer. If present, `eth_getTransactionCount(…, "pending")` returns the lane's next nonce. */
   signer?(address: Hex): Promise<readonly { readonly chainId: number; readonly cursor: number | null }[]>;
 }

@@ -10,6 +10,7 @@ import { createMask } from "../../src/domain/text/mask.ts";
 import * as library from "../../src/index.ts";
 import { createFace } from "../../src/main/library/embedded-face.ts";
 import { httpOptions } from "../support/http-app.ts";
+import { permit } from "../support/messages.ts";
 import {
   CHAIN_ID,
   RECIPIENT_EIP55,
@@ -116,7 +117,23 @@ const aNotice = (): Notice =>
     acknowledged: { by: "operator:a", at: new Date(2), why: "w" },
   });
 
+const signed = {
+  ...{ signatureId: TX, lane: { chainId: CHAIN_ID, signer: SIGNER }, requestId: "permit-7", rule: "permit" },
+  ...{ kind: "typedData" as const, digest: `0x${"d1".repeat(32)}` as const, state: "SIGNED" as const },
+};
+const requestedSignature = () =>
+  inside({
+    ...{ ...signed, owner: "checkout", amount: 7n, message: null, typedData: permit() },
+    ...{ createdAt: new Date(0), signedAt: new Date(1), expiresAt: new Date(2) },
+    decision: { actor: "operator:a", reason: "r", at: new Date(1) },
+  });
+
 const everything: Partial<FencepostApi> = {
+  requestSignature: async () =>
+    inside({ ...signed, signature: `0x${"5e".repeat(65)}` as const, at: "1970-01-01T00:00:00.000Z", expiresAt: null }),
+  signatures: async () => ({ items: [requestedSignature()], next: "more" }),
+  signature: async () => requestedSignature(),
+  decideSignature: async () => requestedSignature(),
   create: async () => sampleCreated(),
   createBatch: async (requests) => requests.map(() => sampleCreated()),
   transaction: async () =>
@@ -294,6 +311,11 @@ const CALLS: Readonly<Record<string, (face: FencepostFace) => Promise<unknown>>>
   signers: (face) => face.signers(),
   signersPage: (face) => face.signersPage({ limit: 3 }),
   signer: (face) => face.signer(SIGNER_EIP55, { fresh: true }),
+  sign: (face) => face.sign({ signer: SIGNER_EIP55, requestId: "permit-7", typedData: permit({ value: 7n }) }),
+  signatures: (face) => face.signatures({ signer: SIGNER_EIP55, state: "SIGNED" }),
+  signature: (face) => face.signature(TX),
+  approveSignature: (face) => face.approveSignature(TX, reason),
+  rejectSignature: (face) => face.rejectSignature(TX, reason),
   resubmit: (face) => face.resubmit(TX, reason),
   reprice: (face) => face.reprice(TX, { ...reason, maxFeePerGas: 5n }),
   cancel: (face) => face.cancel(TX, reason),

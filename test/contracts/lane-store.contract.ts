@@ -10,6 +10,7 @@ import { intakeContract } from "./lane-store/intake.ts";
 import { leftIntentsContract } from "./lane-store/left-intents.ts";
 import { leftRequestsContract } from "./lane-store/left-requests.ts";
 import { loadingContract } from "./lane-store/loading.ts";
+import { messagesContract } from "./lane-store/messages.ts";
 import { nonceContract } from "./lane-store/nonces.ts";
 import { noticesContract } from "./lane-store/notices.ts";
 import { policiesContract } from "./lane-store/policies.ts";
@@ -60,6 +61,7 @@ export function laneStoreContract(name: string, create: () => Promise<StoreSubje
     describe("policies and their usage", () => policiesContract(context));
     describe("the policy document", () => policyDocumentContract(context));
     describe("approval of transactions", () => approvalContract(context));
+    describe("messages under policy", () => messagesContract(context));
     describe("idempotency keys of actions", () => actionKeysContract(context));
     describe("validUntil and holds", () => timeAndHoldsContract(context));
     describe("commits of several writes", () => batchContract(context));

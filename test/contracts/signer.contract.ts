@@ -6,6 +6,7 @@ import type { Address, Hex } from "../../src/domain/lane.ts";
 import type { Fees } from "../../src/domain/transaction/fees.ts";
 import type { UnsignedTransaction } from "../../src/domain/transaction/transaction.ts";
 import type { Signer } from "../../src/ports/signer.ts";
+import { MESSAGES, signedByViem, signersBy } from "../support/messages.ts";
 
 /** The suite's keys; the signer under test must hold exactly these. */
 export const CONTRACT_KEYS: readonly Hex[] = [
@@ -96,6 +97,26 @@ export function describeSignerContract(
 
     it("refuses an address that it has no key for", async () => {
       await expect(signer.sign(`0x${"99".repeat(20)}`, [SAMPLE])).rejects.toThrow(`0x${"99".repeat(20)}`);
+    });
+
+    it("signs messages as viem does, and viem and ethers recover its address", async () => {
+      for (const key of CONTRACT_KEYS) {
+        const made = await signer.signMessages(addressOf(key), MESSAGES, 1);
+        expect(made).toHaveLength(MESSAGES.length);
+        for (const [at, message] of MESSAGES.entries()) {
+          const signature = made[at] as Hex;
+          expect(signature).toMatch(/^0x[\da-f]{128}1[bc]$/);
+          if (!signatures) continue;
+          expect(await signersBy(message, signature)).toEqual([addressOf(key), addressOf(key)]);
+          if (repeats) expect(signature).toBe(await signedByViem(key, message));
+        }
+      }
+      expect(await signer.signMessages(addressOf(CONTRACT_KEYS[0] as Hex), [], 1)).toEqual([]);
+    });
+
+    it("refuses to sign a message for an address that it has no key for", async () => {
+      const stranger: Address = `0x${"99".repeat(20)}`;
+      await expect(signer.signMessages(stranger, MESSAGES, 1)).rejects.toThrow(stranger);
     });
 
     it("signs a whole batch or nothing", async () => {

@@ -4,12 +4,14 @@ import { loadCurve } from "../../src/adapters/evm/signers/worker/curve.js";
 import {
   encodeTransaction,
   serialiseSigned,
+  signDigest,
   signTransaction,
   toHex,
 } from "../../src/adapters/evm/signers/worker/serialise.js";
 import { keccak256, keccakLoaded } from "../../src/adapters/evm/threads/keccak.js";
 import type { ToSign } from "../../src/domain/keys/signing.ts";
 import type { Address, Hex } from "../../src/domain/lane.ts";
+import type { MessageToSign } from "../../src/domain/messages/message.ts";
 import type { UnsignedTransaction } from "../../src/domain/transaction/transaction.ts";
 import { type SignedTransaction, type Signer, SigningRefused } from "../../src/ports/signer.ts";
 
@@ -40,6 +42,12 @@ export class MemorySigner implements Signer {
         signTransaction(encodeTransaction(transaction), (hash) => curve.sign(privateKey, hash)),
       ),
     );
+  }
+
+  async signMessages(address: Address, messages: readonly MessageToSign[]): Promise<readonly Hex[]> {
+    const privateKey = this.#keys.get(address);
+    if (privateKey === undefined) throw new Error(`no key is held for ${address}`);
+    return Promise.all(messages.map(({ digest }) => signDigest(digest, (hash) => curve.sign(privateKey, hash))));
   }
 
   async close(): Promise<void> {}
@@ -104,6 +112,12 @@ export class FakeSigner implements Signer {
       });
       return { rawTransaction: `0x${raw}`, txHash: toHex(keccak256(Buffer.from(raw, "hex"))) };
     });
+  }
+
+  /** Writes the signer's address and the digest in the place of a signature. */
+  async signMessages(address: Address, messages: readonly MessageToSign[]): Promise<readonly Hex[]> {
+    if (!this.#addresses.has(address)) throw new Error(`no key is held for ${address}`);
+    return messages.map(({ digest }) => `0x${address.slice(2).padStart(64, "0")}${digest.slice(2)}1b` as const);
   }
 
   /**

@@ -33,7 +33,15 @@ import type {
 import type { LeftRequest, LeftRequestStore } from "../../src/ports/left-request-store.ts";
 import type { NoticeFilter, NoticeStore } from "../../src/ports/notice-store.ts";
 import type { PolicyChange, PolicyChanged, PolicyStore } from "../../src/ports/policy-store.ts";
-import type { Census, CostFilter, FeedPage, LaneFilter, ListFilter, QueryStore } from "../../src/ports/query-store.ts";
+import type {
+  Census,
+  CostFilter,
+  FeedPage,
+  LaneFilter,
+  ListFilter,
+  QueryStore,
+  SignatureFilter,
+} from "../../src/ports/query-store.ts";
 import type { HeldLock } from "../../src/ports/session-lock.ts";
 import type { NodeReport, SearchTerms, SightStore } from "../../src/ports/sight-store.ts";
 import { census } from "./memory-store/census.ts";
@@ -501,6 +509,16 @@ export class MemoryStore
     await this.reach();
     const found = this.state.reservation(reservationId);
     return found === undefined ? null : reservationAt(found, this.now());
+  }
+
+  async signature(signatureId: string) {
+    await this.reach();
+    return this.state.signatures().find((each) => each.signatureId === signatureId) ?? null;
+  }
+
+  async signatures(filter: SignatureFilter) {
+    await this.reach();
+    return queries.listSignatures(this.state, filter);
   }
 
   async confirmations(chainId: number, aboveBlock: number, limit: number) {

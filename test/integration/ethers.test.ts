@@ -10,7 +10,12 @@ import {
   isError,
   JsonRpcProvider,
   parseEther,
+  Signature,
   type TransactionResponse,
+  TypedDataEncoder,
+  toUtf8Bytes,
+  verifyMessage,
+  verifyTypedData,
 } from "ethers";
 import { type Stack, startFencepost } from "fencepost/testing";
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from "vitest";
@@ -23,6 +28,8 @@ import {
   withRequestId,
 } from "../../src/ethers/index.ts";
 import { loseAnswers } from "../support/lost-answers.ts";
+import { PERMIT } from "../support/messages.ts";
+import { PERMIT_TOKEN_ABI, PERMIT_TOKEN_BYTECODE } from "../support/permit-token.ts";
 import { REVERT_DATA, revertingInitCode } from "../support/reverting-contracts.ts";
 import { SAMPLE_ABI, SAMPLE_BYTECODE } from "../support/sample-contract.ts";
 import { waitUntil } from "../support/wait-until.ts";
@@ -33,7 +40,7 @@ const SAMPLE = new Interface(SAMPLE_ABI as never);
 let stack: Stack;
 let provider: JsonRpcProvider;
 beforeAll(async () => {
-  stack = await startFencepost({ signers: 13 });
+  stack = await startFencepost({ signers: 15 });
   provider = new JsonRpcProvider(stack.rpcUrl, stack.chainId, { staticNetwork: true, cacheTimeout: -1 });
   provider.pollingInterval = 50;
 });
@@ -120,6 +127,43 @@ describe("Fencepost's signer for ethers", () => {
   });
 });
 
+describe("a message that is signed through ethers", () => {
+  it("is a permit with which the spender moves the tokens", async () => {
+    const [owner, spender] = [signerOn(), signerOn()];
+    const factory = new ContractFactory(PERMIT_TOKEN_ABI as never, PERMIT_TOKEN_BYTECODE, spender);
+    const deploying = await factory.deploy(owner.address, 1_000n);
+    await deploying.waitForDeployment();
+    const token = await deploying.getAddress();
+    const domain = { name: "Gold", version: "1", chainId: stack.chainId, verifyingContract: token };
+    const types = { Permit: PERMIT.map((field) => ({ ...field })) };
+    const prefix = "Log in to the shop";
+    const messages = {
+      typedData: [{ name: "gold", domain, type: TypedDataEncoder.from(types).encodeType("Permit") }],
+      personal: [{ name: "login", prefix, maxLength: 100 }],
+    };
+    const policies = { signers: { [owner.address]: { messages } } };
+    await stack.client.applyPolicies({ policies, reason: "a test" });
+    const deadline = 2n ** 256n - 1n;
+    const value = { owner: owner.address, spender: spender.address, value: 60n, nonce: 0n, deadline };
+    const signature = await owner.signTypedData(domain, types, value);
+    expect(verifyTypedData(domain, types, value, signature)).toBe(owner.address);
+    const { v, r, s } = Signature.from(signature);
+    const contract = new Contract(token, PERMIT_TOKEN_ABI as never, spender);
+    const permit = contract.getFunction("permit");
+    await receiptOf((await permit(owner.address, spender.address, 60n, deadline, v, r, s)) as TransactionResponse);
+    const moved = (await contract.getFunction("transferFrom")(owner.address, RECIPIENT, 60n)) as TransactionResponse;
+    expect(await receiptOf(moved)).toMatchObject({ status: 1 });
+    expect(await contract.getFunction("balanceOf")(RECIPIENT)).toBe(60n);
+    for (const message of [`${prefix}: 8fd2a1`, toUtf8Bytes(`${prefix} – bytes`)])
+      expect(verifyMessage(message, await owner.signMessage(message))).toBe(owner.address);
+    const alone = owner.connect(null);
+    expect(verifyMessage(prefix, await withRequestId("login-1", () => alone.signMessage(prefix)))).toBe(owner.address);
+    expect(await alone.signTypedData(domain, types, { ...value, nonce: 1n })).toMatch(/^0x[\da-f]{130}$/);
+    const named = alone.signTypedData(domain, types, { ...value, spender: "spender.eth" });
+    await expect(named).rejects.toThrow(/spender\.eth is no address/);
+  });
+});
+
 describe("with ethers, waiting for a transaction that is signed again", () => {
   // protects [Wallet libraries, and tests of callers] src/wallets/attempt-hashes.ts
   it("returns the same transaction after a reprice", async () => {
@@ -175,8 +219,10 @@ describe("with ethers, a refusal", () => {
     await expect(signer.sendTransaction({ to: RECIPIENT, type: 4 })).rejects.toThrow(/type 0x4/);
     await expect(signer.sendTransaction({ to: RECIPIENT, from: RECIPIENT })).rejects.toThrow(/from mismatch/);
     await expect(signer.sendTransaction({ to: RECIPIENT, chainId: 1 })).rejects.toThrow(/UNKNOWN_CHAIN/);
-    await expect(signer.signMessage()).rejects.toThrow(/signs no messages/);
-    await expect(signer.signTypedData()).rejects.toThrow(/signs no typed data/);
+    await expect(signer.signMessage("hello")).rejects.toMatchObject({ failure: "FORBIDDEN" });
+    const unsigned = { ...stack.client, sign: undefined } as never;
+    const silent = new FencepostSigner(signer.address, { client: unsigned, provider });
+    await expect(silent.signMessage("hello")).rejects.toThrow(/signs no messages/);
     await expect(signer.signTransaction()).rejects.toThrow(/use sendTransaction/);
     await expect(signer.connect(null).sendTransaction({ to: RECIPIENT })).rejects.toThrow(/missing provider/);
     expect(await sentBy(signer)).toEqual([]);

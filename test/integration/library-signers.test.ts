@@ -3,6 +3,7 @@ import { generateKeyPairSync } from "node:crypto";
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
+import { verifyMessage } from "viem";
 import { mnemonicToAccount, privateKeyToAccount, toAccount } from "viem/accounts";
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from "vitest";
 import { toSigningKey } from "../../src/adapters/evm/signers/private-keys.ts";
@@ -123,6 +124,16 @@ describe("createFencepost", () => {
     onTestFinished(() => fencepost.close());
     const sent = await fencepost.send(intentOf(kind, signer));
     expect(await sent.final({ timeoutMs: 60_000 })).toMatchObject({ state: "CONFIRMED", signer });
+    const message = "Log in to the shop: 8fd2a1";
+    const personal = [{ name: "login", prefix: "Log in to the shop", maxLength: 100 }];
+    await fencepost.applyPolicies({ policies: { signers: { "*": { messages: { personal } } } }, reason: "a test" });
+    const sign = () => fencepost.sign({ signer, requestId: `message by ${kind}`, message });
+    const { signature, state, rule } = await sign();
+    expect({ state, rule }).toEqual({ state: "SIGNED", rule: "login" });
+    expect(await verifyMessage({ address: signer, message, signature: signature as `0x${string}` })).toBe(true);
+    expect(await sign()).toMatchObject({ signature });
+    const refused = fencepost.sign({ signer, message: "anything else" });
+    await expect(refused).rejects.toMatchObject({ code: "FORBIDDEN", rule: "signer.messages.login.prefix" });
   });
 
   it("uses no signature of a viem account that signed something else", async () => {

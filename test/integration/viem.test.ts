@@ -12,7 +12,9 @@ import {
   NonceTooLowError,
   parseAbi,
   parseEther,
+  parseSignature,
   publicActions,
+  stringToHex,
   TransactionExecutionError,
 } from "viem";
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from "vitest";
@@ -26,6 +28,8 @@ import {
   withRequestId,
 } from "../../src/viem/index.ts";
 import { loseAnswers } from "../support/lost-answers.ts";
+import { PERMIT } from "../support/messages.ts";
+import { PERMIT_TOKEN_ABI, PERMIT_TOKEN_BYTECODE } from "../support/permit-token.ts";
 import { REVERT_DATA, revertingInitCode } from "../support/reverting-contracts.ts";
 import { SAMPLE_ABI, SAMPLE_BYTECODE } from "../support/sample-contract.ts";
 import { waitUntil } from "../support/wait-until.ts";
@@ -34,7 +38,7 @@ const RECIPIENT = "0x00000000000000000000000000000000000000AA";
 
 let stack: Stack;
 beforeAll(async () => {
-  stack = await startFencepost({ signers: 17 });
+  stack = await startFencepost({ signers: 24 });
 });
 afterAll(() => stack?.stop());
 
@@ -50,6 +54,15 @@ function wallet(client: FencepostSource = stack.client, timeoutMs?: number) {
   });
   const transport = fencepost({ client, rpc: http(stack.rpcUrl), ...(timeoutMs === undefined ? {} : { timeoutMs }) });
   return createWalletClient({ account, chain, transport, pollingInterval: 50 }).extend(publicActions);
+}
+
+const PERMIT_TYPE = "Permit(address owner,address spender,uint256 value,uint256 nonce,uint256 deadline)";
+
+/** Puts rules for messages of one more signer in force. */
+async function allow(signer: string, messages: object) {
+  const { policies } = await stack.client.policies();
+  const signers = { ...Object(policies?.signers), [signer]: { messages } };
+  await stack.client.applyPolicies({ policies: { ...policies, signers }, reason: "a test" });
 }
 
 const nonceOf = (address: string) => stack.chain.rpc("eth_getTransactionCount", [address, "latest"]).then(Number);
@@ -192,6 +205,96 @@ describe("with viem, a transaction that Fencepost reprices", () => {
   });
 });
 
+describe("a message that is signed through viem", () => {
+  async function tokenOf(owner: `0x${string}`) {
+    const deployer = wallet();
+    const hash = await deployer.deployContract({
+      abi: PERMIT_TOKEN_ABI,
+      bytecode: PERMIT_TOKEN_BYTECODE,
+      args: [owner, 1_000n],
+    });
+    return (await deployer.waitForTransactionReceipt({ hash })).contractAddress as `0x${string}`;
+  }
+
+  it("is a permit with which the spender moves the tokens, once", async () => {
+    const [owner, spender] = [wallet(), wallet()];
+    const token = await tokenOf(owner.account.address);
+    const spenders = { in: [spender.account.address] };
+    await allow(owner.account.address, {
+      typedData: [
+        {
+          ...{ name: "gold", type: PERMIT_TYPE, fields: { spender: spenders, deadline: { withinSeconds: 3_600 } } },
+          domain: { name: "Gold", version: "1", chainId: stack.chainId, verifyingContract: token },
+          amount: { field: "value", perSignature: "100" },
+        },
+      ],
+    });
+    const message = {
+      ...{ owner: owner.account.address, spender: spender.account.address, value: 60n, nonce: 0n },
+      deadline: BigInt(Math.floor(Date.now() / 1_000) + 600),
+    };
+    const domain = { name: "Gold", version: "1", chainId: stack.chainId, verifyingContract: token } as const;
+    const asked = { domain, types: { Permit: PERMIT }, primaryType: "Permit", message } as const;
+    const sign = () => withRequestId("permit-1", () => owner.signTypedData(asked));
+    const signature = await sign();
+    expect(await sign(), "a repeat is the same signature").toBe(signature);
+    expect(await owner.verifyTypedData({ ...asked, address: message.owner, signature })).toBe(true);
+    const { r, s, v } = parseSignature(signature);
+    const contract = { address: token, abi: PERMIT_TOKEN_ABI } as const;
+    const permitted = await spender.writeContract({
+      ...{ ...contract, functionName: "permit" },
+      args: [message.owner, message.spender, message.value, message.deadline, Number(v), r, s],
+    });
+    expect(await spender.waitForTransactionReceipt({ hash: permitted })).toMatchObject({ status: "success" });
+    const args = [message.owner, RECIPIENT, 60n] as const;
+    const moved = await spender.writeContract({ ...contract, functionName: "transferFrom", args });
+    expect(await spender.waitForTransactionReceipt({ hash: moved })).toMatchObject({ status: "success" });
+    expect(await owner.readContract({ ...contract, functionName: "balanceOf", args: [RECIPIENT] })).toBe(60n);
+    const above = owner.signTypedData({ ...asked, message: { ...message, nonce: 1n, value: 101n } });
+    await expect(above).rejects.toThrow(/messages\.gold\.amount\.perSignature|above 100/);
+  });
+
+  it("is a personal message, which viem verifies", async () => {
+    const client = wallet();
+    const { address } = client.account;
+    await allow(address, { personal: [{ name: "login", prefix: "Log in to the shop", maxLength: 100 }] });
+    const message = "Log in to the shop: 8fd2a1 – ja";
+    const signature = await client.signMessage({ message });
+    expect(await client.verifyMessage({ address, message, signature })).toBe(true);
+    const raw = stringToHex(message);
+    expect(await client.signMessage({ message: { raw } })).toBe(signature);
+    const { items } = await stack.client.signatures({ signer: address });
+    expect(items).toMatchObject([
+      { message, rule: "login" },
+      { message, rule: "login" },
+    ]);
+  });
+
+  it("is one signature if the response was lost after the commit", async () => {
+    const losing = loseAnswers(2);
+    const client = wallet(createClient({ url: stack.url, fetch: losing.fetch }));
+    const { address } = client.account;
+    await allow(address, { personal: [{ name: "login", prefix: "Log in to the shop", maxLength: 100 }] });
+    const signature = await client.signMessage({ message: "Log in to the shop" });
+    expect(await client.verifyMessage({ address, message: "Log in to the shop", signature })).toBe(true);
+    expect(losing.lost).toBe(2);
+    expect((await stack.client.signatures({ signer: address })).items).toHaveLength(1);
+  });
+
+  it("that waits for approval is signed when the request is repeated after it", async () => {
+    const client = wallet();
+    const { address } = client.account;
+    const requireApproval = { expiresAfter: "1h" };
+    const prefix = "Log in to the shop";
+    await allow(address, { personal: [{ name: "login", prefix, maxLength: 100, requireApproval }] });
+    const sign = () => withRequestId("login-1", () => client.signMessage({ message: prefix }));
+    await expect(sign()).rejects.toThrow(/waits for approval: sign it again with the request id login-1/);
+    const [waiting] = (await stack.client.signatures({ signer: address })).items;
+    await stack.client.approveSignature(String(waiting?.signatureId), { reason: "a test" });
+    expect(await client.verifyMessage({ address, message: prefix, signature: await sign() })).toBe(true);
+  });
+});
+
 describe("with viem, a refusal", () => {
   it("of a reverting call has the decoded revert reason", async () => {
     const client = wallet();
@@ -240,15 +343,18 @@ describe("with viem, a refusal", () => {
     expect(await sentBy(client.account.address)).toHaveLength(1);
   });
 
-  it("is the result of a request to sign a message or typed data", async () => {
+  it("is the result of a request to sign what no rule allows, or by another method", async () => {
     const client = wallet();
-    await expect(client.signMessage({ message: "hello" })).rejects.toThrow(/signs only the transactions that it sends/);
-    const typed = client.signTypedData({
-      types: { A: [{ name: "a", type: "uint8" }] },
-      primaryType: "A",
-      message: { a: 1 },
-    });
-    await expect(typed).rejects.toThrow(/signs only the transactions that it sends/);
+    const refused = (signing: Promise<unknown>) => signing.catch((thrown: FencepostSendError) => thrown);
+    const personal = await refused(client.signMessage({ message: "hello" }));
+    expect(personal).toMatchObject({ failure: "FORBIDDEN", code: 4100, message: expect.stringMatching(/no rule of/) });
+    const types = { A: [{ name: "a", type: "uint8" }] };
+    const typed = client.signTypedData({ domain: { name: "A" }, types, primaryType: "A", message: { a: 1 } });
+    expect(await refused(typed)).toMatchObject({ name: "FencepostSendError", failure: "FORBIDDEN" });
+    const request = client.request as (call: { method: string; params: readonly unknown[] }) => Promise<unknown>;
+    const others = ["eth_sign", "eth_signTypedData", "eth_signTypedData_v3", "eth_signTransaction"];
+    for (const method of others)
+      await expect(request({ method, params: [client.account.address, "0x00"] })).rejects.toThrow(/Fencepost signs/);
     const blob = client.sendTransaction({ to: RECIPIENT, maxFeePerBlobGas: 1n, blobs: ["0x00"] });
     await expect(blob).rejects.toThrow(/no transactions with blobs, maxFeePerBlobGas/);
     expect(await sentBy(client.account.address)).toEqual([]);

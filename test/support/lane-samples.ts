@@ -18,7 +18,8 @@ import type { InstanceRegistration, LeaseStore } from "../../src/ports/lease-sto
  * process.
  */
 
-const nextUuid = createUuidSequence(
+/** Ids of version 7, as production makes them. */
+export const nextUuid = createUuidSequence(
   () => Date.now(),
   (bytes) => crypto.getRandomValues(bytes),
 );

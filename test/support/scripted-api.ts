@@ -1,10 +1,11 @@
-import type { Created, TransactionView } from "../../src/application/api.ts";
+import type { Created, SignatureView, TransactionView } from "../../src/application/api.ts";
 import type { FencepostApi } from "../../src/application/operations/calls.ts";
 import type { SignerView } from "../../src/application/queries/signers.ts";
 import type { Address, Hash } from "../../src/domain/lane.ts";
 import type { Checksummed } from "../../src/domain/text/checksum.ts";
 import type { InstanceRecord, LeaseRecord } from "../../src/ports/lease-store.ts";
 import type { CompletionRecord } from "../../src/ports/query-store.ts";
+import { aPermit } from "./message-samples.ts";
 
 /** A FencepostApi with the methods that a test scripts; a method without a script fails its request. */
 export function scriptedApi(script: Partial<FencepostApi> = {}): FencepostApi {
@@ -56,6 +57,10 @@ export function scriptedApi(script: Partial<FencepostApi> = {}): FencepostApi {
     submitReserved: unscripted("submitReserved"),
     markUsed: unscripted("markUsed"),
     releaseNonce: unscripted("releaseNonce"),
+    requestSignature: unscripted("requestSignature"),
+    decideSignature: unscripted("decideSignature"),
+    signature: unscripted("signature"),
+    signatures: unscripted("signatures"),
     kill: unscripted("kill"),
     endKill: unscripted("endKill"),
     ...script,
@@ -225,5 +230,16 @@ export function sampleLease(overrides: Partial<LeaseRecord> = {}): LeaseRecord {
     token: 3,
     acquiredAt: LONG_AGO,
     ...overrides,
+  };
+}
+
+/** A requested signature of a permit, as it is shown for audit. */
+export function sampleSignature(): SignatureView {
+  const at = new Date("2026-11-18T12:00:00.000Z");
+  return {
+    ...{ signatureId: sampleTxId(77), lane: { chainId: CHAIN_ID, signer: SIGNER }, requestId: "permit-1" },
+    ...{ owner: "checkout", kind: "typedData", state: "SIGNED", rule: "usdc", amount: 100n, digest: sampleHash(1) },
+    ...{ message: null, typedData: aPermit(SIGNER), createdAt: at, signedAt: at, expiresAt: null },
+    decision: { actor: "operator:boss", reason: "checked", at },
   };
 }

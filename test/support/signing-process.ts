@@ -13,12 +13,17 @@ import type { Beginning } from "../../src/adapters/evm/signers/process/wire.ts";
 import { systemClock } from "../../src/adapters/system/clock.ts";
 import type { SigningBounds } from "../../src/domain/keys/signing.ts";
 import type { Hex } from "../../src/domain/lane.ts";
+import { RULES } from "./messages.ts";
+import { policiesOf } from "./policies.ts";
 
-/** Limits for a signing process that allow everything on these chains. */
+/** Limits for a signing process that allow every transaction on these chains, and the messages of the tests. */
 export function wideBounds(chainIds: readonly number[]): SigningBounds {
   const most = 2n ** 400n;
   const ceilings = { feePerGas: most, isFeeSet: true, gasCost: most, cost: null };
-  return { ceilings: new Map(chainIds.map((id) => [id, ceilings])), policies: new Map() };
+  return {
+    ceilings: new Map(chainIds.map((id) => [id, ceilings])),
+    policies: policiesOf({ signers: { "*": { messages: RULES } } }).signers,
+  };
 }
 
 export function beginningOf(privateKeys: readonly Hex[], bounds: SigningBounds): Beginning {

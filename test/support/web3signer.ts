@@ -1,6 +1,7 @@
 /**
  * A fake Web3Signer (its EthSignTransactionResultProvider and EthTransaction): a fixed chain id, transaction types
- * legacy and 1559, unknown fields ignored, one request at a time.
+ * legacy and 1559, unknown fields ignored, one request at a time. Messages as in EthSignResultProvider, which adds the
+ * prefix of EIP-191, and EthSignTypedDataResultProvider.
  */
 import type { ServerOptions } from "node:https";
 import { privateKeyToAccount } from "viem/accounts";
@@ -28,12 +29,23 @@ export function startWeb3Signer({ keys, chainId, tls }: Web3SignerOptions) {
       status: 400,
       body: { jsonrpc: "2.0", id, error: { code, message } },
     });
+    const accountOf = (from: unknown) => accounts.find(({ address }) => address.toLowerCase() === from);
+    const unknown = () => refuse(-32000, "No unlocked account matches the Sender");
     if (method === "eth_accounts") return answer(accounts.map(({ address }) => address.toLowerCase()));
+    if (method === "eth_sign" || method === "eth_signTypedData") {
+      const [from, content] = params as readonly unknown[];
+      // The real one takes text alone, for both methods: a list with an object is "Invalid params" in most releases.
+      if (params.length !== 2 || typeof content !== "string") return refuse(-32602, "Invalid params");
+      const account = accountOf(from);
+      if (account === undefined) return unknown();
+      if (method === "eth_sign") return answer(await account.signMessage({ message: { raw: content as Hex } }));
+      return answer(await account.signTypedData(JSON.parse(content)));
+    }
     if (method !== "eth_signTransaction") return refuse(-32601, "Method not found");
     const [request = {}] = params;
     if (request.nonce === undefined) return refuse(-32602, "Invalid params");
-    const account = accounts.find(({ address }) => address.toLowerCase() === request.from?.toLowerCase());
-    if (account === undefined) return refuse(-32000, "No unlocked account matches the Sender");
+    const account = accountOf(request.from?.toLowerCase());
+    if (account === undefined) return unknown();
     return answer(await account.signTransaction(transactionOf(request, chainId ?? Number(request.chainId))));
   };
   return startServiceServer(handler, tls);

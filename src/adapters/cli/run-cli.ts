@@ -19,6 +19,7 @@ import { addSend } from "./send.ts";
 import { addCompletion } from "./shell-completion.ts";
 import { inert } from "./shorten.ts";
 import { addNotices, addSight } from "./sight.ts";
+import { addSignatures } from "./signatures.ts";
 import { addSigners } from "./signers.ts";
 import type { CliIo } from "./terminal.ts";
 import { addTransactions } from "./transactions.ts";
@@ -155,6 +156,7 @@ function addInGroups(program: Command, actions: CliActions, io: CliIo) {
   addCompletions(program, ports);
   addExport(program, ports);
   addNonces(program, ports);
+  addSignatures(program, ports);
   program.commandsGroup("Act on a transaction:");
   addOperating(program, ports);
   program.commandsGroup("See everything at once:");

@@ -20,6 +20,8 @@ import { type Ask, Endpoints, type EndpointsOptions } from "./rpc/endpoints.ts";
 import { fetchBlockNumber, fetchBlocks, fetchIdentity, fetchTagged } from "./rpc/read-block.ts";
 import { read } from "./rpc/rpc-errors.ts";
 import type { RpcTransport } from "./rpc/transport.ts";
+import type { SigningChain } from "./signers/node-keys.ts";
+import { signAtNode } from "./submit/sign-at-node.ts";
 import { sendUnsigned, submit } from "./submit/submit-transactions.ts";
 
 export interface EvmChainOptions extends Omit<EndpointsOptions, "chainId"> {
@@ -27,11 +29,14 @@ export interface EvmChainOptions extends Omit<EndpointsOptions, "chainId"> {
   readonly chainId?: number;
 }
 
+/** The chain, and its node's signatures of messages, which the application reaches as those of any other signer. */
+export type EvmChain = Chain & SigningChain;
+
 /**
  * Creates the chain adapter. Throws `WrongChain` if an endpoint that is up serves another chain than the other
  * endpoints, or than `chainId`.
  */
-export async function createEvmChain(options: EvmChainOptions): Promise<Chain> {
+export async function createEvmChain(options: EvmChainOptions): Promise<EvmChain> {
   if (options.urls.length === 0) throw new TypeError("a chain needs at least one RPC URL");
   const found = await askChainIds(options);
   const chainId = options.chainId ?? found[0]?.chainId;
@@ -54,7 +59,7 @@ export class WrongChain extends Error {
   override readonly name = "WrongChain";
 }
 
-function openChain(chainId: number, endpoints: Endpoints, feeMarket: Chain["feeMarket"]): Chain {
+function openChain(chainId: number, endpoints: Endpoints, feeMarket: Chain["feeMarket"]): EvmChain {
   const prover = new BlockProver();
   const countAtHead = countsAtHead();
   const first = <T>(ask: Ask<T>) => endpoints.read(ask);
@@ -111,6 +116,7 @@ function openChain(chainId: number, endpoints: Endpoints, feeMarket: Chain["feeM
     submit: (sends, options) => submit(endpoints, sends, options),
     sendUnsigned: (from, transaction, mayLeave, options) =>
       sendUnsigned(endpoints, from, transaction, { mayLeave, ...options }),
+    signMessage: (address, message) => signAtNode(endpoints, address, message),
     passOn: (method, params) => passOn(endpoints, method, params),
     passSigned: (raw, mayLeave) => passSigned(endpoints, raw, mayLeave),
     outcome: (question) => fetchOutcome((method, params) => passOn(endpoints, method, params), question),

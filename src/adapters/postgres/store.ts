@@ -1,5 +1,5 @@
 import { isSpent } from "../../domain/ledger/index.ts";
-import type { PolicyWords } from "../../domain/policy/parse.ts";
+import type { PolicyWords } from "../../domain/policy/place.ts";
 import type { Clock } from "../../ports/clock.ts";
 import type { Ports } from "../../ports/ports.ts";
 import type { RetentionStore } from "../../ports/retention-store.ts";

@@ -100,6 +100,7 @@ const LINES: { readonly [T in Type]: Line<T> } = {
   "nonce.allocated": ["debug", "nonces allocated"],
   "nonce.recycled": ["info", "a free nonce below the cursor is in use again"],
   "nonce.reserved": ["info", (event) => `nonce ${event.nonce} ${event.state.toLowerCase()}`],
+  "message.answered": ["info", ({ kind, result }) => `${kind} message ${result}`],
   "lane.reconciled": [
     ({ result }) => (result === "agreed" ? "debug" : "warn"),
     ({ result }) => `compared with the chain: ${result}`,

@@ -61,6 +61,7 @@ const COUNTED: { readonly [T in Type]?: readonly [name: string, help: string, ..
   "writer.busy": ["writer_busy_total", "Commits that found the database busy and were retried"],
   "writer.failed": ["writer_failed_total", "Batches that could not be committed"],
   "create.answered": ["tx_create_total", "Create requests answered", "result"],
+  "message.answered": ["signatures_total", "Answered requests for signatures of messages", "result"],
   forward: ["forward_total", "Creates forwarded to the node that owns their lane", "result"],
   "peer.refused": ["peer_refused_total", "Requests between nodes that were refused, or not sent", "reason"],
   "lane.blocked": [

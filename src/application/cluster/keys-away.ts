@@ -30,6 +30,7 @@ export class KeysAway {
       custody: (address) => signer.custody(address),
       close: () => signer.close(),
       sign: (address, transactions, term) => this.watched(address, signer.sign(address, transactions, term)),
+      signMessages: (address, messages, term) => this.watched(address, signer.signMessages(address, messages, term)),
     };
   }
 

@@ -13,12 +13,14 @@ import { orRefused } from "../lane/between-owners.ts";
 import type { OwnedLane } from "../lane/owned-lane.ts";
 import type { SignerPorts } from "../queries/signers.ts";
 import { actOnLane } from "./lane-actions.ts";
+import { type MessagePorts, messageCalls } from "./messages.ts";
 import type { Offer, Operation } from "./operation.ts";
 import { orUnserved, type ReservationPorts, reservationCalls, submitSigned } from "./reservations.ts";
 import { type ActionPorts, act } from "./transaction-actions.ts";
 
 export type OperationPorts = ActionPorts &
   ReservationPorts &
+  MessagePorts &
   SignerPorts & { readonly actions: Pick<OwnerActions, "register" | "forwardToOwner"> };
 
 const asDone = <Done, Answer>(_: unknown, __: unknown, done: Done) => done as unknown as Answer;
@@ -81,6 +83,7 @@ export function createOperations(ports: OperationPorts) {
     /** Carries out an operator's action on a lane as a whole. */
     actOnLane: (received: LaneActionRequest, limits?: Limits) =>
       (received.idempotencyKey === undefined ? laneAction : laneActionOnce)(received, null, limits),
+    ...messageCalls(offer),
     ...reservationCalls(ports, offer, acting),
     /**
      * Accepts a transaction that its caller signed with a key that is managed here, at the lane's next nonce or at a

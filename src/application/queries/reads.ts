@@ -2,7 +2,15 @@ import { FencepostError, invalid } from "../../domain/errors.ts";
 import { ANYBODY, type Limits, type Principal } from "../../domain/keys/principal.ts";
 import type { Ports } from "../../ports/ports.ts";
 import type { FeedPosition, QueryStore } from "../../ports/query-store.ts";
-import type { CompletionsPage, CompletionsQuery, Include, ListQuery, RequestQuery, SignersQuery } from "../api.ts";
+import type {
+  CompletionsPage,
+  CompletionsQuery,
+  Include,
+  ListQuery,
+  RequestQuery,
+  SignaturesQuery,
+  SignersQuery,
+} from "../api.ts";
 import type { CallPorts } from "../chain/work-ports.ts";
 import { AbiBook, createAbiCalls } from "./abis.ts";
 import { type CostsQuery, costs, withCosts } from "./costs.ts";
@@ -10,6 +18,7 @@ import { explanationOf } from "./explain.ts";
 import type { ExplainPorts } from "./explained-lane.ts";
 import { type HistoryQuery, history } from "./history.ts";
 import { SharedReads } from "./shared-reads.ts";
+import { signature, signatures } from "./signatures.ts";
 import { signer, signers } from "./signers.ts";
 import { chainLooks, transaction, transactionByRequest, transactions } from "./transactions.ts";
 
@@ -45,6 +54,10 @@ export function createReads(ports: ReadPorts) {
      * the values from the chain now. UNKNOWN_SIGNER if there is no lane and this node does not hold the key.
      */
     signer: (name: string, options?: { readonly fresh?: boolean }) => signer(ports, name, options),
+    /** A requested signature for audit, without the signature itself. */
+    signature: (signatureId: string) => signature(ports, signatureId),
+    /** Requested signatures, newest first. */
+    signatures: (query?: SignaturesQuery, limits?: Limits) => signatures(ports, query, limits),
     /** Figures over time, merged over the lanes that the query and the key select. */
     history: (query?: HistoryQuery, limits?: Limits) => history(ports, query, limits),
     /** Fees paid and value moved by the transactions that were created in a range of time. */

@@ -17,7 +17,9 @@ export interface CallScope {
 
 export const READ: CallScope = { scope: "read" };
 export const SUBMIT: CallScope = { scope: "submit" };
+export const SIGN: CallScope = { scope: "sign" };
 export const OPERATE: CallScope = { scope: "operate" };
+export const APPROVE: CallScope = { scope: "approve", othersOnly: true };
 export const ADMIN: CallScope = { scope: "admin" };
 
 export interface Answer {

@@ -3,6 +3,7 @@ import { cluster, killSwitch, operations } from "./cluster.ts";
 import { jsonRpcCalls } from "./json-rpc.ts";
 import { keys } from "./keys.ts";
 import { laneActions, signers } from "./lanes.ts";
+import { messages } from "./messages.ts";
 import { nonces } from "./nonces.ts";
 import { policies } from "./policies.ts";
 import { sight } from "./sight.ts";
@@ -13,6 +14,7 @@ import { completions, transactionActions, transactions } from "./transactions.ts
 export const GROUPS = [
   ["Transactions", transactions],
   ["Nonces", nonces],
+  ["Messages", messages],
   ["JSON-RPC", jsonRpcCalls],
   ["Completions", completions],
   ["Signers", signers],

@@ -28,7 +28,7 @@ import {
 import {
   ACTION_HEADERS,
   type ActionCall,
-  type CallScope,
+  APPROVE,
   declared,
   OPERATE,
   ok,
@@ -187,8 +187,6 @@ function action<const A extends string, const F extends string>(name: A, face: F
     ...own,
   } as const;
 }
-
-const APPROVE: CallScope = { scope: "approve", othersOnly: true };
 
 export const transactionActions = declared({
   resubmitTransaction: action("resubmit", "resubmit", {

@@ -1,6 +1,7 @@
 /**
  * Checks that the key holder makes before it signs, for every requester. It checks the chain, the ceilings, and the
- * policy rules that need no database. It also checks that a second, different payload at a nonce has a declared reason.
+ * policy rules that need no database, for transactions and messages. It also checks that a second, different payload at a
+ * nonce has a declared reason.
  * These checks are a second line of defence: the database already assigns each nonce to one transaction
  * (ledger/index.ts), and the checks here detect bugs in the code above it.
  */
@@ -8,7 +9,9 @@ import { hash } from "node:crypto";
 import { FencepostError } from "../errors.ts";
 import { bounded, type Ceilings } from "../fees/ceilings.ts";
 import type { Address } from "../lane.ts";
-import { forbidden, type Policy, policyFor, timeless } from "../policy/policy.ts";
+import type { MessageToSign } from "../messages/message.ts";
+import { judgeMessage } from "../policy/message-rules.ts";
+import { forbidden, outsideOf, type Policy, policyFor, timeless } from "../policy/policy.ts";
 import { UNUSED } from "../policy/use.ts";
 import { type Fees, feeCap } from "../transaction/fees.ts";
 import type { UnsignedTransaction } from "../transaction/transaction.ts";
@@ -47,7 +50,7 @@ export interface SigningBounds {
 export function beyondBounds(bounds: SigningBounds, signer: Address, asked: ToSign): string | null {
   const { chainId, to, data, value, gas, fees, because } = asked;
   const ceilings = bounds.ceilings.get(chainId);
-  if (ceilings === undefined) return `chain ${chainId} is not one of those that are configured`;
+  if (ceilings === undefined) return notConfigured(chainId);
   const movesNothing = because === "cancel" || because === "placeholder";
   if (movesNothing && !isNothing(signer, asked))
     return `it is declared as ${because}, but is no transfer of nothing to ${signer}`;
@@ -61,6 +64,26 @@ export function beyondBounds(bounds: SigningBounds, signer: Address, asked: ToSi
   const rule = forbidden([judge], { chainId, payload: { to, data }, worst, more: worst, about }, new Date(0));
   return rule === null ? null : `${rule.detail} (${rule.rule})`;
 }
+
+/**
+ * Returns the reason why the message must not be signed; null if a rule of the signer's policy allows it. A signer
+ * without rules for messages signs none. Rules about time and windows need the database, so they are not checked here.
+ */
+export function beyondMessageBounds(
+  { ceilings, policies }: SigningBounds,
+  signer: Address,
+  { chainId, message }: Pick<MessageToSign, "chainId" | "message">,
+): string | null {
+  if (!ceilings.has(chainId)) return notConfigured(chainId);
+  const policy = policies && policyFor(policies, signer);
+  const outside = policy && outsideOf({ scope: "signer", policy }, chainId, null);
+  const judged = outside ?? judgeMessage(policy?.messages ?? null, message, { chainId, signer, at: null });
+  if ("amount" in judged) return null;
+  const { rule, detail } = "refused" in judged ? judged.refused : judged;
+  return `${detail} (signer.${rule})`;
+}
+
+const notConfigured = (chainId: number) => `chain ${chainId} is not one of those that are configured`;
 
 function isNothing(signer: Address, { to, data, value, accessList }: UnsignedTransaction) {
   return to === signer && value === 0n && data === "0x" && accessList.length === 0;

@@ -3,6 +3,7 @@ import { bind } from "./bind.ts";
 import type { Change } from "./changes.ts";
 import { Draft, type Moment } from "./draft.ts";
 import type { Ledger } from "./ledger.ts";
+import { settleMessage, signMessage } from "./messages.ts";
 import { move } from "./move.ts";
 import { expire, release, reserve } from "./reserve.ts";
 import { settleIntake } from "./settle-intake.ts";
@@ -49,6 +50,8 @@ const JUDGES: { readonly [Kind in LedgerWrite["kind"]]: Judge<Kind> } = {
   bind,
   closeHoles,
   findSkipped,
+  signMessage,
+  settleMessage,
 };
 
 /**

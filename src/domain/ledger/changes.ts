@@ -1,6 +1,8 @@
 import type { ForeignUse } from "../cluster/notices.ts";
+import type { SignatureRecord, SignatureState } from "../messages/record.ts";
 import type { Hole } from "../nonces/holes.ts";
 import type { Charge } from "../policy/charges.ts";
+import type { MessageUse } from "../policy/message-rules.ts";
 import type { Problem } from "../text/refusal.ts";
 import type { Reservation } from "../transaction/reservations.ts";
 import type { PreparedIntent } from "../transaction/transaction.ts";
@@ -63,7 +65,12 @@ export type Change =
       readonly owner: string | null;
       readonly at: Date;
     }
-  | Charged;
+  | Charged
+  /** A requested signature is kept, and changed by a step; `from`: its state before. */
+  | { readonly kind: "messageKept"; readonly record: SignatureRecord }
+  | { readonly kind: "messageChanged"; readonly record: SignatureRecord; readonly from: SignatureState }
+  /** `use`: signatures and amounts that a rule of the signer's policy has counted, this one included. */
+  | { readonly kind: "messageCounted"; readonly rule: string; readonly use: MessageUse };
 
 /** An amount counted against the limits of the signer and of the API key that the transaction belongs to. */
 export interface Charged {

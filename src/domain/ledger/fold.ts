@@ -69,6 +69,15 @@ export function foldInto(ledger: OwnLedger, change: Change): void {
     case "carriedOut":
       ledger.actionKeys = ledger.actionKeys.add(actionKeyOf(change.actionKey), change.actionKey.fingerprint);
       break;
+    case "messageKept":
+      ledger.messages = ledger.messages.add(change.record.requestId, change.record);
+      break;
+    case "messageChanged":
+      ledger.messages = ledger.messages.set(change.record.requestId, change.record);
+      break;
+    case "messageCounted":
+      ledger.messageUse = ledger.messageUse.set(change.rule, change.use);
+      break;
     case "charged":
       if (ledger.guard !== null) ledger.guard = foldCharge(ledger.guard, ledger.lane.signer, change);
       break;

@@ -44,7 +44,10 @@ export type Verdict = { readonly forbidden: Forbidden } | { readonly charges: re
 export type FirstVerdict = Verdict | { readonly awaited: Awaited };
 
 const UNLIMITED: Verdict = { charges: [] };
-const UNREADABLE = { rule: "policy.unreadable", detail: "the policy document in force cannot be read by this version" };
+export const UNREADABLE = {
+  rule: "policy.unreadable",
+  detail: "the policy document in force cannot be read by this version",
+};
 
 /** Policy check of a new transaction. Call it before any change of that transaction is recorded. */
 export function judgeFirst(

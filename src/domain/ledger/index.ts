@@ -29,6 +29,7 @@ export { boundTransaction, keptTransaction, stepAcknowledged, stepPlanned, UNSIG
 export type * from "./ledger.ts";
 export { actionKeyOf, bareLedger, isSpent, reservationAt, stepsOf } from "./ledger.ts";
 export { mayGiveUp, mayMove } from "./may-move.ts";
+export type * from "./message-writes.ts";
 export { NotLoaded, Part } from "./part.ts";
 export { expired, lapsed } from "./settle-intake.ts";
 export type * from "./writes.ts";

@@ -1,6 +1,8 @@
 import type { Hex, Lane } from "../lane.ts";
+import type { SignatureRecord } from "../messages/record.ts";
 import type { Hole } from "../nonces/holes.ts";
 import type { Charge } from "../policy/charges.ts";
+import type { MessageUse } from "../policy/message-rules.ts";
 import type { Policies } from "../policy/policy.ts";
 import type { Use } from "../policy/use.ts";
 import type { Reservation } from "../transaction/reservations.ts";
@@ -66,6 +68,10 @@ export interface Ledger {
   readonly intake: Part<number, WaitingIntent>;
   /** Fingerprints of operators' actions that were carried out, by idempotency key (draft.ts). */
   readonly actionKeys: Part<string, Hex>;
+  /** Requested signatures of messages, by request id. */
+  readonly messages: Part<string, SignatureRecord | Spent>;
+  /** What the rules of the signer's policy have counted of messages, by the rule's name. */
+  readonly messageUse: Part<string, MessageUse>;
   /** Policies that apply to the lane; null: no policy is in force. */
   readonly guard: Guard | null;
 }
@@ -204,6 +210,8 @@ const NOTHING_LOADED: Omit<Ledger, "lane" | "cursor" | "suspendedBy" | "reconcil
   reservedAs: Part.of("reservation named", NAMED),
   intake: Part.of("intake row", NAMED),
   actionKeys: Part.of("action key", NAMED),
+  messages: Part.of("signature with request id", NAMED),
+  messageUse: Part.of("use of rule", NAMED),
   guard: null,
 };
 
@@ -229,7 +237,7 @@ export function existingOf({ lane }: Ledger, tx: LedgerTransaction): ExistingTra
   return { txId, lane, requestId, owner, nonce, state, fingerprint };
 }
 
-export function isSpent(owner: RequestOwner | null | undefined): owner is Spent {
+export function isSpent(owner: RequestOwner | SignatureRecord | null | undefined): owner is Spent {
   return owner !== null && owner !== undefined && "spent" in owner;
 }
 

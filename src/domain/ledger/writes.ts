@@ -1,4 +1,4 @@
-import type { Fence, Hash, Hex } from "../lane.ts";
+import type { Hash, Hex } from "../lane.ts";
 import type { Hole } from "../nonces/holes.ts";
 import type { Paid } from "../policy/charges.ts";
 import type { Asked, Forbidden } from "../policy/policy.ts";
@@ -6,8 +6,11 @@ import type { Problem } from "../text/refusal.ts";
 import type { Reservation } from "../transaction/reservations.ts";
 import type { Payload, PreparedIntent, Receipt, SignedAttempt } from "../transaction/transaction.ts";
 import type { CompletionState, State, SubState, TransitionEvent } from "../transaction/transitions.ts";
+import type { Fenced } from "./fenced.ts";
 import type { ExistingTransaction, SuspendedBy } from "./ledger.ts";
+import type { MessageResult, MessageWrite } from "./message-writes.ts";
 
+export type { Fenced } from "./fenced.ts";
 export type { ExistingTransaction, RequestOwner, Spent, SuspendedBy } from "./ledger.ts";
 
 /** The writes of a lane's owner that the ledger accepts or refuses. Writes about the whole chain are not among them. */
@@ -20,6 +23,7 @@ export type LedgerWrite =
   | TransitionWrite
   | UnwatchWrite
   | SettleIntakeWrite
+  | MessageWrite
   | NonceWrite;
 
 /**
@@ -221,6 +225,7 @@ export type LedgerOutcome =
   | { readonly status: "aligned"; readonly cursor: number }
   | { readonly status: "reconciled"; readonly cursor: number; readonly suspendedBy: SuspendedBy | null }
   | { readonly status: "done" }
+  | ({ readonly status: "message" } & MessageResult)
   | NonceOutcome;
 
 /**
@@ -260,12 +265,6 @@ export type AllocateResult =
    */
   | { readonly result: "refused"; readonly detail: string };
 
-/** Fields of every write: its kind, and the proof that its writer owns the lane. */
-export interface Fenced<Kind extends string> {
-  readonly kind: Kind;
-  readonly fence: Fence;
-}
-
 /** Which nonces a write may use. */
 export interface WantedNonces {
   /** The chain's proven transaction count; null if none is known. Then the lane must already have a next nonce. */
@@ -296,10 +295,7 @@ export interface Decision {
   readonly actionKey?: ActionKey;
 }
 
-/**
- * Writes about nonces outside ordinary creates: reservations and nonce gaps. Like all other writes, they are accepted
- * only from the lane's owner.
- */
+/** Writes about nonces outside ordinary creates: reservations and nonce gaps. */
 export type NonceWrite = ReserveWrite | ReleaseWrite | ExpireWrite | BindWrite | CloseHolesWrite | FindSkippedWrite;
 
 /**

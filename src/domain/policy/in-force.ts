@@ -3,7 +3,8 @@
  * lane stores this value too. A commit compares the value of the lanes that it locks with that of the document that it
  * used (adapters/postgres/commit).
  */
-import { type ParsedPolicies, type PolicyWords, parsePolicies, unreadablePolicies } from "./parse.ts";
+import { type ParsedPolicies, parsePolicies, unreadablePolicies } from "./parse.ts";
+import type { PolicyWords } from "./place.ts";
 import type { Policies } from "./policy.ts";
 
 type Document = Readonly<Record<string, unknown>>;

@@ -1,8 +1,17 @@
 /** Parses a policy document. Reports every mistake with its path. */
 
-import type { Address, Hex } from "../lane.ts";
-import { messageOf } from "../text/thrown.ts";
 import { fingerprintOfJson } from "../transaction/fingerprint.ts";
+import { messageRules } from "./parse-message-rules.ts";
+import {
+  amount,
+  chainId,
+  type Document,
+  Place,
+  type PolicyWords,
+  type Signature,
+  setOf,
+  waitingTime,
+} from "./place.ts";
 import {
   ANY,
   type ApprovalBound,
@@ -13,25 +22,10 @@ import {
   PLAIN,
   type Policies,
   type Policy,
+  type Scope,
 } from "./policy.ts";
 
-/** Parsers for addresses and ABIs; both throw with a reason. */
-export interface PolicyWords {
-  parseAddress(text: string): Address;
-  /**
-   * Finds the functions that a policy names: the one with this signature, or all functions of the ABI with this name.
-   */
-  functions(callee: string | { readonly abi: readonly unknown[]; readonly function: string }): readonly Signature[];
-}
-
-interface Signature {
-  readonly selector: Hex;
-  readonly inputs: readonly { readonly name?: string | undefined; readonly type: string }[];
-}
-
 export type ParsedPolicies = { readonly policies: Policies } | { readonly mistakes: readonly string[] };
-
-type Document = Readonly<Record<string, unknown>>;
 
 export function parsePolicies(document: unknown, words: PolicyWords): ParsedPolicies {
   const mistakes: string[] = [];
@@ -39,8 +33,8 @@ export function parsePolicies(document: unknown, words: PolicyWords): ParsedPoli
   const all = root.object(["signers", "keys", "abis"]);
   const part = (name: string) => root.at(name, all[name] === undefined ? {} : all[name]);
   root.context.abis = part("abis").object();
-  const signers = policiesIn(part("signers"), address);
-  const keys = policiesIn(part("keys"), ({ raw }) => String(raw));
+  const signers = policiesIn(part("signers"), "signer", address);
+  const keys = policiesIn(part("keys"), "key", ({ raw }) => String(raw));
   if (!isStorable(all)) root.refuse("has characters that PostgreSQL cannot store (NUL or unpaired surrogates)", null);
   if (mistakes.length > 0) return { mistakes };
   const asksApproval = [...signers.values(), ...keys.values()].some((policy) => policy.requireApproval !== null);
@@ -61,7 +55,7 @@ export function unreadablePolicies(document: Document, mistakes: readonly string
 
 /** Value used in place of an address that cannot be parsed. The mistake is reported. */
 const NO_ADDRESS = "0x";
-const FIELDS = ["chains", "to", "selectors", "calls", "hours", "maxValue", "maxCost", "requireApproval"];
+const FIELDS = ["chains", "to", "selectors", "calls", "hours", "maxValue", "maxCost", "requireApproval", "messages"];
 const WINDOWS = ["perTransaction", "perHour", "perDay"];
 const NO_LIMIT: Limit = { perTransaction: null, perHour: null, perDay: null };
 const HOURS = /^([01]\d|2[0-3]):([0-5]\d)-([01]\d|2[0-3]):([0-5]\d)$/;
@@ -70,81 +64,13 @@ const WEI = /^\d{1,78}$/;
 /** ABI types whose value is a single number in one 32-byte word; the digits in the type are its number of bits. */
 const NUMBERS = /^(?:uint(\d*)|address|bool)$/;
 
-const UNITS_MS: Readonly<Record<string, number>> = { ms: 1, s: 1_000, m: 60_000, h: 3_600_000 };
-const DURATION = /^(\d{1,12})(ms|s|m|h)$/;
-const A_YEAR_MS = 365 * 24 * 3_600_000;
-
-/**
- * A part of the policy document, with its path for messages. Mistakes are collected and parsing continues, so that all
- * are reported.
- */
-class Place {
-  readonly raw: unknown;
-  readonly path: string;
-  readonly context: { readonly words: PolicyWords; readonly mistakes: string[]; abis: Document };
-
-  constructor(raw: unknown, path: string, context: Place["context"]) {
-    this.raw = raw;
-    this.path = path;
-    this.context = context;
-  }
-
-  at(name: string | number, raw: unknown): Place {
-    return new Place(raw, this.path === "" ? `${name}` : `${this.path}.${name}`, this.context);
-  }
-
-  refuse<T>(why: string, otherwise: T): T {
-    this.context.mistakes.push(`${this.path === "" ? "the document" : this.path} ${why}`);
-    return otherwise;
-  }
-
-  object(known?: readonly string[]): Document {
-    const { raw } = this;
-    if (typeof raw !== "object" || raw === null || Array.isArray(raw)) return this.refuse("is not an object", {});
-    for (const name of Object.keys(raw)) {
-      if (known?.includes(name) === false)
-        this.at(name, null).refuse(`is not a known field (known: ${known.join(", ")})`, null);
-    }
-    return raw as Document;
-  }
-
-  members(): readonly (readonly [string, Place])[] {
-    return Object.entries(this.object()).map(([name, raw]) => [name, this.at(name, raw)] as const);
-  }
-
-  /** Reads the fields of this part by name. Fields that are not in `known` are reported as mistakes. */
-  fields(known: readonly string[]): (name: string) => Place {
-    const said = this.object(known);
-    return (name) => this.at(name, said[name]);
-  }
-
-  /** Parses an optional part of the policy document; null if it is absent. */
-  maybe<T>(read: (place: Place) => T): T | null {
-    return this.raw === undefined ? null : read(this);
-  }
-
-  list<T>(item: (place: Place) => T): readonly T[] | null {
-    if (this.raw === undefined) return null;
-    if (!Array.isArray(this.raw)) return this.refuse("is not a list", null);
-    return this.raw.map((each, index) => item(this.at(index, each)));
-  }
-
-  trying<T>(otherwise: T, work: (words: PolicyWords) => T): T {
-    try {
-      return work(this.context.words);
-    } catch (error) {
-      return this.refuse(messageOf(error), otherwise);
-    }
-  }
-}
-
-function policiesIn(place: Place, nameOf: (place: Place) => string): ReadonlyMap<string, Policy> {
+function policiesIn(place: Place, scope: Scope, nameOf: (place: Place) => string): ReadonlyMap<string, Policy> {
   const policies = new Map<string, Policy>();
   for (const [name, each] of place.members()) {
     const owner = name === ANY ? ANY : nameOf(place.at(name, name));
     // Refuse an address that occurs in two spellings: the later policy would replace the limits of the earlier one.
     if (policies.has(owner) && owner !== NO_ADDRESS) each.refuse("has a second policy under another spelling", null);
-    policies.set(owner, policyIn(each));
+    policies.set(owner, policyIn(each, scope));
   }
   return policies;
 }
@@ -153,7 +79,7 @@ function address(place: Place): string {
   return place.trying(NO_ADDRESS, (words) => words.parseAddress(String(place.raw)));
 }
 
-function policyIn(place: Place): Policy {
+function policyIn(place: Place, scope: Scope): Policy {
   const field = place.fields(FIELDS);
   const calls = field("calls").list(call);
   const selectors = field("selectors").list(selectorsIn);
@@ -167,13 +93,8 @@ function policyIn(place: Place): Policy {
     maxCost: field("maxCost").maybe(limit) ?? NO_LIMIT,
     arguments: new Map(calls?.flat()),
     requireApproval: field("requireApproval").maybe(approval),
+    messages: field("messages").maybe((messages) => messageRules(messages, scope)),
   };
-}
-
-function chainId(place: Place) {
-  const { raw } = place;
-  if (typeof raw !== "number" || !Number.isSafeInteger(raw) || raw < 1) place.refuse("is not a chain id", null);
-  return Number(raw);
 }
 
 function limit(place: Place): Limit {
@@ -187,19 +108,10 @@ function approval(place: Place): ApprovalBound | null {
   const bounds = { aboveValue: field("aboveValue").maybe(wei), aboveCost: field("aboveCost").maybe(wei) };
   if (bounds.aboveValue === null && bounds.aboveCost === null)
     place.refuse("has neither aboveValue nor aboveCost", null);
-  const expiresAfter = field("expiresAfter");
-  const [, digits, unit] = DURATION.exec(String(expiresAfter.raw ?? "24h")) ?? [];
-  const expiresAfterMs = Number(digits) * (UNITS_MS[unit ?? ""] ?? Number.NaN);
-  if (expiresAfterMs >= 1_000 && expiresAfterMs <= A_YEAR_MS) return { ...bounds, expiresAfterMs };
-  return expiresAfter.refuse("is not a duration from a second to a year (45s, 90m, 24h)", null);
+  return { ...bounds, expiresAfterMs: waitingTime(field("expiresAfter")) };
 }
 
-/** Parses wei, a whole number as text: JSON numbers beyond 2^53 would be rounded. */
-function wei(place: Place): bigint {
-  const { raw } = place;
-  if (typeof raw === "string" && WEI.test(raw)) return BigInt(raw);
-  return place.refuse('is not an amount of wei (a whole number as text: "1000000000000000000")', 0n);
-}
+const wei = (place: Place) => amount(place);
 
 function hours(place: Place): Policy["hours"] {
   const [, fromHour, fromMinute, toHour, toMinute] = HOURS.exec(String(place.raw)) ?? [];
@@ -249,10 +161,6 @@ function number(place: Place): bigint {
   if (typeof raw === "string" && (WEI.test(raw) || /^0x[0-9a-fA-F]{1,64}$/.test(raw))) return BigInt(raw);
   if (typeof raw === "boolean") return raw ? 1n : 0n;
   return place.refuse("is neither a whole number as text, nor an address, nor a boolean", 0n);
-}
-
-function setOf<T>(items: readonly T[] | null): ReadonlySet<T> | null {
-  return items === null ? null : new Set(items);
 }
 
 function bitsOf(type: string): number | null {

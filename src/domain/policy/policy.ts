@@ -4,6 +4,7 @@
  */
 import type { Address, Hex } from "../lane.ts";
 import type { Payload } from "../transaction/transaction.ts";
+import type { MessageRules } from "./message-rules.ts";
 import { type Amounts, type Use, within } from "./use.ts";
 
 /** Limits on an amount in wei: per transaction, per hour and per day; null: not limited. */
@@ -28,6 +29,10 @@ export interface Policy {
   /** Limits on the arguments of a call, by selector. A call without an entry is limited only by the other rules. */
   readonly arguments: ReadonlyMap<string, ArgumentBounds>;
   readonly requireApproval: ApprovalBound | null;
+  /**
+   * Messages that may be signed. Null: in a signer's policy no message is allowed; in a key's, the key adds no limit.
+   */
+  readonly messages: MessageRules | null;
 }
 
 /**
@@ -120,6 +125,15 @@ export function forbidden(judges: readonly Judge[], asked: Asked, at: Date): For
     if (broken !== null) return { rule: `${judge.scope}.${broken.rule}`, detail: broken.detail };
   }
   return null;
+}
+
+/** The rule about chains or hours that forbids anything of this kind now; null if none does. `at` null: any hour. */
+export function outsideOf({ scope, policy }: Pick<Judge, "scope" | "policy">, chainId: number, at: Date | null) {
+  const { chains, hours } = policy;
+  const not = (rule: string, what: string) => ({ rule, detail: `the policy of this ${scope} does not allow ${what}` });
+  if (chains?.has(chainId) === false) return not("chains", `chain ${chainId}`);
+  const isShut = at !== null && hours !== null && !isOpen(hours, at);
+  return isShut ? not("hours", `it at ${at.toISOString().slice(11, 16)} UTC`) : null;
 }
 
 function payloadRule({ scope, policy }: Judge, { chainId, payload }: Asked, at: Date): Forbidden | null {

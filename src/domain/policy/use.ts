@@ -17,12 +17,15 @@ export interface Amounts {
 
 export const NOTHING: Amounts = { value: 0n, cost: 0n };
 
-export interface Use {
+/** Sums of one hour and of its day. */
+export interface Windows<Sum> {
   /** Start of the hour in milliseconds. The day is the one that contains this hour. */
   readonly hourMs: number;
-  readonly hour: Amounts;
-  readonly day: Amounts;
+  readonly hour: Sum;
+  readonly day: Sum;
 }
+
+export type Use = Windows<Amounts>;
 
 export const UNUSED: Use = { hourMs: 0, hour: NOTHING, day: NOTHING };
 
@@ -53,9 +56,14 @@ function dayOf(ms: number) {
  * the later hour.
  */
 export function within(use: Use, at: Date): Use {
+  return windowsAt(use, at, NOTHING);
+}
+
+/** The sums at this time, as `within`; `none` is the sum of a window that has just begun. */
+export function windowsAt<Sum>(use: Windows<Sum>, at: Date, none: Sum): Windows<Sum> {
   const hourMs = hourOf(at.getTime());
   if (hourMs <= use.hourMs) return use;
-  return { hourMs, hour: NOTHING, day: dayOf(hourMs) === dayOf(use.hourMs) ? use.day : NOTHING };
+  return { hourMs, hour: none, day: dayOf(hourMs) === dayOf(use.hourMs) ? use.day : none };
 }
 
 /** The hour in which an amount that is charged at this time counts. */

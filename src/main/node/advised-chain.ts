@@ -12,7 +12,7 @@ export interface AdvisedParts extends Pick<ChainConfig, "oracle">, Pick<Config, 
 }
 
 /** Adds the gas oracle's price to the fees that the chain reports. Returns the chain unchanged if it has no oracle. */
-export function advisedChain(chain: Chain, parts: AdvisedParts): Chain {
+export function advisedChain<C extends Chain>(chain: C, parts: AdvisedParts): C {
   const oracle = oracleOf(chain.chainId, parts);
   if (oracle === null) return chain;
   const feeMarket: Chain["feeMarket"] = async () => {

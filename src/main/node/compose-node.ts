@@ -1,6 +1,7 @@
 import { createEvmChain } from "../../adapters/evm/chain.ts";
 import { createCodec } from "../../adapters/evm/codec/codec.ts";
 import { openNewHeads } from "../../adapters/evm/rpc/new-heads.ts";
+import { withNodeKeys } from "../../adapters/evm/signers/node-keys.ts";
 import type { PeerReceiver } from "../../adapters/http/exchange/options.ts";
 import { createHttpPeers } from "../../adapters/peers/http-peers.ts";
 import { migrate } from "../../adapters/postgres/schema/migrate.ts";
@@ -20,6 +21,7 @@ import { traceparentIn } from "../../domain/text/trace-context.ts";
 import { bounded } from "../../ports/clock.ts";
 import type { Entropy } from "../../ports/entropy.ts";
 import { type Failpoints, noFailpoints } from "../../ports/failpoints.ts";
+import type { Signer } from "../../ports/signer.ts";
 import type { Telemetry } from "../../ports/telemetry.ts";
 import { noWakeUps } from "../../ports/wake-ups.ts";
 import type { ChainConfig, ConfigFor } from "../config/config.ts";
@@ -115,7 +117,7 @@ export async function composeNode(parts: NodeParts) {
         telemetry,
       }),
     );
-    const resources = { store, chains, signer: maskedSigner(signer, mask), peers, wakeUps, sessionLock };
+    const resources = { store, chains, signer: keyHolder(signer, chains, mask), peers, wakeUps, sessionLock };
     const system = { clock: systemClock, entropy, secrets: systemSecrets, telemetry, failpoint };
     const optional = {
       ...(stuckHook && { stuckHook: maskedHook(stuckHook, mask) }),
@@ -134,6 +136,11 @@ export async function composeNode(parts: NodeParts) {
     await closeAll(opened);
     throw error;
   }
+}
+
+/** The signer as the application gets it: with the keys of the chain nodes, and without secrets in its errors. */
+function keyHolder(signer: Signer, chains: Parameters<typeof withNodeKeys>[1], mask: Mask): Signer {
+  return maskedSigner(withNodeKeys(signer, chains), mask);
 }
 
 function settingsOf({

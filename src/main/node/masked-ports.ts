@@ -32,18 +32,21 @@ function maskedDecision(decision: StuckDecision, mask: Mask): StuckDecision {
 }
 
 export function maskedSigner(signer: Signer, mask: Mask): Signer {
+  const masked = <T>(signing: Promise<T>) =>
+    signing.catch((error: unknown) => Promise.reject(maskedError(error, mask)));
   return {
     addresses: () => signer.addresses(),
     custody: (address) => signer.custody(address),
-    sign: (address, transactions, term) =>
-      signer.sign(address, transactions, term).catch((error: unknown) => {
-        if (error instanceof SigningRefused)
-          throw new SigningRefused(error.index, mask(error.message), error.undeclared);
-        if (!(error instanceof SignerAway)) throw error;
-        const { signed, lies, cause } = error;
-        throw new SignerAway(mask(error.message), { signed, lies, cause });
-      }),
+    sign: (address, transactions, term) => masked(signer.sign(address, transactions, term)),
+    signMessages: (address, messages, term) => masked(signer.signMessages(address, messages, term)),
     adoptPolicies: (signers) => signer.adoptPolicies?.(signers),
     close: () => signer.close(),
   };
+}
+
+function maskedError(error: unknown, mask: Mask) {
+  if (error instanceof SigningRefused) return new SigningRefused(error.index, mask(error.message), error.undeclared);
+  if (!(error instanceof SignerAway)) return error;
+  const { signed, lies, cause } = error;
+  return new SignerAway(mask(error.message), { signed, lies, cause });
 }

@@ -22,6 +22,7 @@ const files = {
   "out/Token.json": '{"abi":[],"bytecode":"0x60"}',
   "policies.json": "{}",
   "abis.json": '{"items":[]}',
+  "permit.json": '{"primaryType":"Permit"}',
   "-": "secret",
 };
 const figures = { accepted: 1, confirmed: 1, lost: 0, duplicate: 0, gaps: 0, seconds: 1 };

@@ -14,6 +14,7 @@ import {
   SIGNER,
   SIGNER_EIP55,
   sampleCreated,
+  sampleSignature,
   sampleTransaction,
   sampleTxId,
 } from "../../support/scripted-api.ts";
@@ -33,6 +34,8 @@ const WRITES = [
   "addKey",
   "revokeKey",
   "releaseNonce",
+  "requestSignature",
+  "decideSignature",
   "kill",
   "endKill",
 ];
@@ -52,6 +55,7 @@ function world() {
   const known: Partial<FencepostApi> = {
     transaction: async () => sampleTransaction({ owner: state.owner }),
     reservation: async () => reservation(state.owner),
+    signature: async () => ({ ...sampleSignature(), owner: state.owner }),
   };
   const api = new Proxy({} as FencepostApi, {
     get: (_, method: string) => {
@@ -71,7 +75,8 @@ function secretOf(scope: Scope): string {
 
 function ask(app: ReturnType<typeof httpApp>, { method, path }: Route, secret = SECRET) {
   const headers = { authorization: `Bearer ${secret}`, "content-type": "application/json" };
-  const names = { txId: sampleTxId(1), reservationId: sampleTxId(2), signer: SIGNER_EIP55, name: "shop" };
+  const ids = { txId: sampleTxId(1), reservationId: sampleTxId(2), signatureId: sampleTxId(3) };
+  const names = { ...ids, signer: SIGNER_EIP55, name: "shop" };
   const url = path.replace(/\{(\w+)\}/g, (_, name: keyof typeof names) => names[name]);
   const needed: Readonly<Record<string, string>> = {
     "/api/v1/tx/by-request": `?signer=${SIGNER_EIP55}&requestId=r`,

@@ -384,6 +384,18 @@ CREATE TABLE fencepost.left_request (
 
 CREATE INDEX left_request_until ON fencepost.left_request USING btree (until);
 
+CREATE TABLE fencepost.message_use (
+  signer text COLLATE "C" NOT NULL,
+  chain_id bigint NOT NULL,
+  rule text COLLATE "C" NOT NULL,
+  use_hour timestamp with time zone NOT NULL,
+  hour_amount numeric NOT NULL,
+  hour_signatures bigint NOT NULL,
+  day_amount numeric NOT NULL,
+  day_signatures bigint NOT NULL,
+  CONSTRAINT message_use_pkey PRIMARY KEY (signer, chain_id, rule)
+) WITH (fillfactor=70, autovacuum_vacuum_scale_factor=0.05);
+
 CREATE TABLE fencepost.migration (
   name text NOT NULL,
   checksum text NOT NULL,
@@ -626,6 +638,44 @@ CREATE TABLE fencepost.served_chain (
   CONSTRAINT served_chain_pkey PRIMARY KEY (chain_id),
   CONSTRAINT served_chain_id CHECK ((chain_id > 0))
 );
+
+CREATE TABLE fencepost.signature (
+  signature_id uuid NOT NULL,
+  chain_id bigint NOT NULL,
+  signer text COLLATE "C" NOT NULL,
+  request_id text NOT NULL,
+  owner text,
+  kind text NOT NULL,
+  digest bytea NOT NULL,
+  message jsonb NOT NULL,
+  state text NOT NULL,
+  rule text NOT NULL,
+  amount numeric NOT NULL,
+  signature bytea,
+  created_at timestamp with time zone NOT NULL,
+  expires_at timestamp with time zone,
+  signed_at timestamp with time zone,
+  decided_at timestamp with time zone,
+  decided_by text,
+  decided_why text,
+  node_id text,
+  token bigint,
+  CONSTRAINT signature_request UNIQUE (signer, chain_id, request_id),
+  CONSTRAINT signature_pkey PRIMARY KEY (signature_id),
+  CONSTRAINT signature_awaits CHECK (((state <> ALL (ARRAY['AWAITING_APPROVAL'::text, 'REJECTED'::text, 'EXPIRED'::text])) OR (expires_at IS NOT NULL))),
+  CONSTRAINT signature_digest CHECK ((length(digest) = 32)),
+  CONSTRAINT signature_kind CHECK ((kind = ANY (ARRAY['personal'::text, 'typedData'::text]))),
+  CONSTRAINT signature_signed CHECK ((((state = 'SIGNED'::text) = (signature IS NOT NULL)) AND ((signature IS NULL) = (signed_at IS NULL)))),
+  CONSTRAINT signature_state CHECK ((state = ANY (ARRAY['AWAITING_APPROVAL'::text, 'ALLOWED'::text, 'SIGNED'::text, 'REJECTED'::text, 'EXPIRED'::text])))
+) WITH (autovacuum_vacuum_scale_factor=0.05);
+
+CREATE INDEX signature_awaiting ON fencepost.signature USING btree (signature_id) WHERE (state = 'AWAITING_APPROVAL'::text);
+
+CREATE INDEX signature_by_owner ON fencepost.signature USING btree (owner, signature_id);
+
+CREATE INDEX signature_by_signer ON fencepost.signature USING btree (signer, signature_id);
+
+CREATE UNIQUE INDEX signature_request ON fencepost.signature USING btree (signer, chain_id, request_id);
 
 CREATE TABLE fencepost.spend (
   signer text COLLATE "C" NOT NULL,

@@ -46,6 +46,9 @@ const ACQUIRE_RESULTS: Record<ResultOf<"lease.acquire">, true> = {
 };
 const EVIDENCE: Record<DeathEvidence, true> = { expired: true, "stood-still": true, "lock-gone": true };
 const FORWARD_RESULTS: Record<ResultOf<"forward">, true> = { hit: true, miss: true, failed: true };
+const SIGNATURE_RESULTS: Record<ResultOf<"message.answered">, true> = {
+  ...{ signed: true, repeated: true, awaiting: true, refused: true, stopped: true },
+};
 const RECEIPT_RESULTS: Record<ResultOf<"receipt.checked">, true> = { found: true, notFound: true, error: true };
 const RPC_RESULTS: Record<ResultOf<"rpc.request">, true> = { ok: true, error: true, unreachable: true };
 
@@ -101,6 +104,10 @@ function everyLabel(): TelemetryEvent[] {
     ...keys(EVIDENCE).map((evidence) => ({ type: "instance.declaredDead" as const, instanceId: "i", evidence })),
     { type: "peer.refused", reason: "sender" },
     { type: "retention.round", keptMs: 1, transactions: 1, completions: 1, requestIds: 1, oldestAgeMs: 1 },
+    ...keys(SIGNATURE_RESULTS).map((result) => {
+      const what = { signatureId: "s", requestId: "r", owner: null, kind: "personal", rule: null } as const;
+      return { type: "message.answered" as const, lane, token: 1, ...what, result };
+    }),
     ...keys(FORWARD_RESULTS).map((result) => ({ type: "forward" as const, lane, result, stops: 2 })),
     ...keys(RECEIPT_RESULTS).map((result) => ({ type: "receipt.checked" as const, chainId: 1, result, count: 1 })),
     ...keys(RPC_RESULTS).map((result) => ({

@@ -115,15 +115,8 @@ describe("JSON-RPC methods forwarded to the chain", () => {
   });
 
   it.each([
-    ...[
-      "personal_sign",
-      "personal_unlockAccount",
-      "admin_peers",
-      "debug_traceTransaction",
-      "miner_start",
-      "engine_newPayloadV3",
-    ],
-    ...["wallet_sendTransaction", "wallet_addEthereumChain", "eth_sign", "eth_signTransaction", "eth_signTypedData_v4"],
+    ...["personal_unlockAccount", "admin_peers", "debug_traceTransaction", "miner_start", "engine_newPayloadV3"],
+    ...["wallet_sendTransaction", "wallet_addEthereumChain", "eth_sign", "eth_signTransaction", "eth_signTypedData"],
     ...[
       "eth_sendBundle",
       "eth_sendPrivateTransaction",

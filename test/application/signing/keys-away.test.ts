@@ -156,7 +156,9 @@ describe("the keys that a node reports as unreachable", () => {
       if (answer instanceof Error) throw answer;
       return answer;
     };
-    const signer = { sign, addresses: () => [key], custody: () => "local" as const, close: async () => undefined };
+    const signMessages = async () => [];
+    const custody = () => "local" as const;
+    const signer = { sign, signMessages, addresses: () => [key], custody, close: async () => undefined };
     const keys = new KeysAway({ signer, clock, leaseDurationMs: LEASE_MS });
     for (const _ of answers) {
       await keys.signer.sign(key, [], 1).catch(() => undefined);

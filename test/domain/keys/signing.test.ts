@@ -2,6 +2,7 @@ import { describe, expect, it } from "vitest";
 import { type Ceilings, ceilingsOf } from "../../../src/domain/fees/ceilings.ts";
 import {
   beyondBounds,
+  beyondMessageBounds,
   DECLARATIONS,
   type Declaration,
   identityOf,
@@ -10,7 +11,10 @@ import {
   type ToSign,
 } from "../../../src/domain/keys/signing.ts";
 import type { Address } from "../../../src/domain/lane.ts";
+import type { MessageToSign } from "../../../src/domain/messages/message.ts";
 import type { Policy } from "../../../src/domain/policy/policy.ts";
+import { MESSAGES, RULES } from "../../support/messages.ts";
+import { policiesOf } from "../../support/policies.ts";
 
 const GWEI = 1_000_000_000n;
 const SIGNER: Address = `0x${"11".repeat(20)}`;
@@ -28,7 +32,15 @@ const CEILINGS: Ceilings = ceilingsOf(1, {
 });
 const UNLIMITED = { perTransaction: null, perHour: null, perDay: null };
 const OPEN: Policy = {
-  ...{ chains: null, to: null, selectors: null, hours: null, arguments: new Map(), requireApproval: null },
+  ...{
+    chains: null,
+    to: null,
+    selectors: null,
+    hours: null,
+    arguments: new Map(),
+    requireApproval: null,
+    messages: null,
+  },
   ...{ maxValue: UNLIMITED, maxCost: UNLIMITED },
 };
 
@@ -132,5 +144,30 @@ describe("a request to sign a second payload for a nonce", () => {
   it("is accepted as a reprice if only a later cancel is remembered", () => {
     const cancelled = { payloads: [identityOf(NOTHING)], hasFirst: false };
     expect(result({ ...TRANSFER, because: "reprice" }, cancelled)).toBeNull();
+  });
+});
+
+describe("a key holder, asked to sign a message,", () => {
+  const rules = policiesOf({ signers: { [SIGNER]: { messages: RULES } } }).signers;
+  const policy = rules.get(SIGNER) as Policy;
+  const [PERSONAL] = MESSAGES as readonly [MessageToSign];
+  const refusedBy = (asked: MessageToSign, own: Policy | null) => {
+    const policies = own && new Map([[SIGNER as string, own]]);
+    return beyondMessageBounds({ ceilings: new Map([[1, CEILINGS]]), policies }, SIGNER, asked);
+  };
+
+  // protects [Signers] src/domain/keys/signing.ts, src/adapters/evm/signers/process/serve-signer.ts
+  it("signs what a rule of the signer allows, and nothing without one", () => {
+    for (const asked of MESSAGES) {
+      expect(refusedBy(asked, policy)).toBeNull();
+      expect(refusedBy(asked, { ...policy, messages: null })).toMatch(/no rule .*\(signer\.messages\)/);
+      expect(refusedBy(asked, null)).toMatch(/no rule/);
+    }
+  });
+
+  it("refuses chains that are not configured, or that the policy excludes", () => {
+    expect(refusedBy({ ...PERSONAL, chainId: 5 }, policy)).toMatch(/chain 5 is not one of those/);
+    expect(refusedBy(PERSONAL, { ...policy, chains: new Set([5]) })).toMatch(/chain 1 \(signer\.chains\)/);
+    expect(refusedBy(PERSONAL, { ...policy, hours: { from: 0, to: 0 } }), "the hour is the database's").toBeNull();
   });
 });

@@ -35,6 +35,7 @@ export function wordsOf(outcome: LedgerOutcome): string {
         return `existing ${result.reservation.reservationId} ${result.reservation.state}`;
       return result.result === "requestTaken" ? `taken by ${result.txId}` : result.result;
     }
+    case "message":
     case "released":
       return outcome.result;
     case "bound":

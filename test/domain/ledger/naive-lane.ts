@@ -114,6 +114,9 @@ export class NaiveLane {
         for (const nonce of skipped) this.places.set(nonce, "hole:givenUp");
         return `holes ${skipped}`;
       }
+      case "signMessage":
+      case "settleMessage":
+        throw new Error("messages have a model of their own");
     }
   }
 

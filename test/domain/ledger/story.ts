@@ -4,6 +4,7 @@ import {
   type Ledger,
   type LedgerTransaction,
   type LedgerWrite,
+  type MessageWrite,
   Part,
   type TransitionItem,
   type WaitingIntent,
@@ -22,7 +23,7 @@ export const FENCE: Fence = { lane: LANE, instanceId: "instance", token: 1 };
 
 /** One random event. Its meaning follows from its numbers and from the lane's state at that time. */
 export interface Happening {
-  readonly kind: LedgerWrite["kind"] | "intake" | "historyLost" | "time";
+  readonly kind: Exclude<LedgerWrite["kind"], MessageWrite["kind"]> | "intake" | "historyLost" | "time";
   readonly pick: number;
   readonly more: number;
   readonly amount: number;

@@ -35,6 +35,8 @@ export function persist(work: Work, fence: Fence, change: Change): void {
   if (change.kind === "held") hold(work, fence, change);
   if (change.kind === "unwatched") keep(work, fence, { txId: change.txId, document: rowFor(work, change.txId) });
   if (change.kind === "aliased") alias(work, change.intakeId, change.of);
+  if (change.kind === "messageKept") refuseNul(change.record.requestId, JSON.stringify(change.record.message));
+  if (change.kind === "messageChanged") refuseNul(change.record.decision?.reason);
   if (change.kind === "reserved") refuseNul(change.reservation.requestId);
   if (change.kind === "reconciliation") log.assign(laneOf(work, fence), { reconciledEpoch: state.feed.epoch });
   if (change.kind === "completed") appendCompletion(work, fence, change.completion);

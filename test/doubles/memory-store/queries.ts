@@ -9,6 +9,7 @@ import {
   type PolicyUse,
   type RequestOwner,
 } from "../../../src/domain/ledger/index.ts";
+import type { SignatureRecord } from "../../../src/domain/messages/record.ts";
 import type { Hole } from "../../../src/domain/nonces/holes.ts";
 import { standing } from "../../../src/domain/policy/charges.ts";
 import { UNUSED, within } from "../../../src/domain/policy/use.ts";
@@ -34,6 +35,7 @@ import type {
   LaneRecord,
   ListFilter,
   PolicyUsage,
+  SignatureFilter,
   TransactionRecord,
 } from "../../../src/ports/query-store.ts";
 import { holds } from "./commit.ts";
@@ -481,4 +483,20 @@ export function acceptIntents(state: DatabaseState, txIds: readonly string[]): r
   const entries = waitingIntake(state).filter(({ intent, unanswered }) => unanswered && txIds.includes(intent.txId));
   for (const entry of entries) state.intake.set(entry.intakeId, { ...entry, unanswered: false });
   return entries.map(({ intent }) => intent.txId);
+}
+
+export function listSignatures(
+  state: DatabaseState,
+  { signer, chainId, owner, state: wanted, within, after, limit }: SignatureFilter,
+): readonly SignatureRecord[] {
+  return state
+    .signatures()
+    .filter((each) => signer === undefined || each.lane.signer === signer)
+    .filter((each) => chainId === undefined || each.lane.chainId === chainId)
+    .filter((each) => owner === undefined || each.owner === owner)
+    .filter((each) => wanted === undefined || each.state === wanted)
+    .filter((each) => within === undefined || isWithin(within, each.lane))
+    .filter((each) => after === undefined || each.signatureId < after)
+    .sort((a, b) => (a.signatureId < b.signatureId ? 1 : -1))
+    .slice(0, limit);
 }

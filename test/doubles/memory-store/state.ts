@@ -1,15 +1,17 @@
 import type { FigureRow } from "../../../src/domain/figures/figures.ts";
 import type { SpendRow } from "../../../src/domain/figures/spend.ts";
 import { type Hash, type Hex, type Lane, type LaneKey, laneKey } from "../../../src/domain/lane.ts";
-import type {
-  Approval,
-  Guard,
-  Ledger,
-  LedgerTransaction,
-  QueuedChange,
-  SuspendedBy,
-  TransactionDetails,
+import {
+  type Approval,
+  type Guard,
+  isSpent,
+  type Ledger,
+  type LedgerTransaction,
+  type QueuedChange,
+  type SuspendedBy,
+  type TransactionDetails,
 } from "../../../src/domain/ledger/index.ts";
+import type { SignatureRecord } from "../../../src/domain/messages/record.ts";
 import type { Hole } from "../../../src/domain/nonces/holes.ts";
 import type { PolicyRecord } from "../../../src/domain/policy/in-force.ts";
 import type { Problem } from "../../../src/domain/text/refusal.ts";
@@ -265,6 +267,12 @@ export class DatabaseState {
 
   reservations(): readonly Reservation[] {
     return [...this.lanes.values()].flatMap(({ ledger }) => ledger.reservations.every().map(([, each]) => each));
+  }
+
+  signatures(): readonly SignatureRecord[] {
+    return [...this.lanes.values()].flatMap(({ ledger }) =>
+      ledger.messages.every().flatMap(([, each]) => (isSpent(each) ? [] : each)),
+    );
   }
 
   reservation(reservationId: string): Reservation | undefined {

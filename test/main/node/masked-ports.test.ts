@@ -32,18 +32,24 @@ describe("secrets are masked", () => {
 
   // protects [Attacks] src/main/node/masked-ports.ts
   it("in the refusal of a signer, and in the reason why a signer is unavailable", async () => {
-    const signing = (error: Error): Promise<unknown> => {
+    const masked = (error: Error) => {
+      const failing = () => Promise.reject(error);
       const signer: Signer = {
         addresses: () => ["0xaa"],
         custody: () => "local",
-        sign: () => Promise.reject(error),
+        sign: failing,
+        signMessages: failing,
         close: async () => undefined,
       };
-      return maskedSigner(signer, mask).sign("0xaa", []);
+      return maskedSigner(signer, mask);
     };
     const refused = { name: "SigningRefused", index: 3, message: "not with ***" };
-    await expect(signing(new SigningRefused(3, `not with ${SECRET}`))).rejects.toMatchObject(refused);
-    const away = new SignerAway(`no answer to ${SECRET}`, { lies: true });
-    await expect(signing(away)).rejects.toMatchObject({ name: "SignerAway", lies: true, message: "no answer to ***" });
+    const refusing = masked(new SigningRefused(3, `not with ${SECRET}`));
+    const away = { name: "SignerAway", lies: true, message: "no answer to ***" };
+    const lying = masked(new SignerAway(`no answer to ${SECRET}`, { lies: true }));
+    for (const sign of ["sign", "signMessages"] as const) {
+      await expect(refusing[sign]("0xaa", [])).rejects.toMatchObject(refused);
+      await expect(lying[sign]("0xaa", [])).rejects.toMatchObject(away);
+    }
   });
 });

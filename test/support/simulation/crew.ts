@@ -1,11 +1,11 @@
 import { type Fence, type LaneKey, laneKey } from "../../../src/domain/lane.ts";
 import { feeCap } from "../../../src/domain/transaction/fees.ts";
 import type { UnsignedTransaction } from "../../../src/domain/transaction/transaction.ts";
-import { FAILPOINTS, type Failpoint } from "../../../src/ports/failpoints.ts";
+import type { Failpoint } from "../../../src/ports/failpoints.ts";
 import { BatchRefused, type LaneWrite, OutcomeUnknown, StoreUnavailable } from "../../../src/ports/lane-store.ts";
 import type { CommitFault } from "../../doubles/memory-store.ts";
 import { Faults, type ReceiptLie } from "../../doubles/simulated-chain/faults.ts";
-import { NONCE_FAILPOINTS } from "../nonce-failpoints.ts";
+import { NONCE_FAILPOINTS, TRANSACTION_FAILPOINTS } from "../nonce-failpoints.ts";
 import { watchMemory } from "../remembered.ts";
 import type { World, WorldNode } from "../world.ts";
 import type { Dice } from "./dice.ts";
@@ -175,7 +175,7 @@ export class Crew {
 
   crashSoon(): void {
     this.withMember((member) => {
-      const name = this.dice.pick([...FAILPOINTS, ...FAILPOINTS, ...RARE, ...RARE, ...RAREST]);
+      const name = this.dice.pick([...TRANSACTION_FAILPOINTS, ...TRANSACTION_FAILPOINTS, ...RARE, ...RARE, ...RAREST]);
       member.crashAt ??= { name, passages: RARE.includes(name) ? 1 : this.dice.int(1, 2) };
     });
   }

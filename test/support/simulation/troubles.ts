@@ -1,5 +1,5 @@
 import { expect } from "vitest";
-import { FAILPOINTS } from "../../../src/ports/failpoints.ts";
+import { TRANSACTION_FAILPOINTS } from "../nonce-failpoints.ts";
 import type { Played } from "./play.ts";
 
 /** Checks that enough faults of every kind occurred: otherwise the run proves nothing. */
@@ -39,6 +39,6 @@ export function expectTrouble(counts: Played["counts"]): void {
     "stopped: signer",
     "stopped: transaction",
   ];
-  const crashes = FAILPOINTS.map((name) => `crashed at ${name}`);
+  const crashes = TRANSACTION_FAILPOINTS.map((name) => `crashed at ${name}`);
   for (const trouble of [...troubles, ...crashes]) expect(counts[trouble] ?? 0, trouble).toBeGreaterThan(0);
 }

@@ -13,6 +13,7 @@ import { type AbiParameter, parseAddress, toAbiValue } from "./abi-values.ts";
 import { readWords } from "./abi-words.ts";
 import { decodeTransaction, transactionObject } from "./decode-transaction.ts";
 import { decodeError } from "./error-texts.ts";
+import { messageDigest } from "./message-digest.ts";
 import { parseSignatures } from "./parse-signatures.ts";
 
 /** Limits on signatures from callers: viem's parser must not be given text whose parsing takes seconds. */
@@ -48,6 +49,7 @@ export function createCodec(): Codec {
     readWords,
     decodeTransaction,
     transactionObject,
+    messageDigest,
   };
 }
 

@@ -1,11 +1,13 @@
 import { once } from "node:events";
 import { Worker } from "node:worker_threads";
 import type { Address } from "../../../domain/lane.ts";
+import type { MessageToSign } from "../../../domain/messages/message.ts";
 import type { Signer } from "../../../ports/signer.ts";
 import { threadOptions, workerThread } from "../threads/worker-thread.ts";
 import { type KeystoreSource, loadKeystoreDirectory } from "./keystore.ts";
 import type { MnemonicSource } from "./mnemonic.ts";
 import { BadKey, parsePrivateKeys, readSecretFile, type SigningKey, type Warn } from "./private-keys.ts";
+import { provenSignature } from "./recovery.ts";
 import { encodeTransaction } from "./worker/serialise.js";
 import { openSigning, type Signed, type SignRequest, type WorkerData } from "./worker/signing.js";
 
@@ -74,16 +76,29 @@ export async function createLocalSigner(options: LocalSignerOptions): Promise<Lo
       ? { ...(await openSigning(data)), close: async () => undefined }
       : await signingThread(() => startWorker(data), keys.length > 0);
   const positions = new Map(keys.map(({ address }, position) => [address, position]));
+  const sign = async (address: Address, items: SignRequest[1]) => {
+    const key = positions.get(address);
+    if (key === undefined) throw new BadKey(`no key is held for ${address}`);
+    return items.length === 0 ? [] : signing.sign([key, items]);
+  };
   return {
     curve: signing.curve,
     addresses: () => [...positions.keys(), ...nodeSigners],
     custody: (address) => (nodeSigners.has(address) ? "node" : "local"),
     sign: async (address, transactions) => {
-      const key = positions.get(address);
-      if (key === undefined) throw new BadKey(`no key is held for ${address}`);
-      if (transactions.length === 0) return [];
-      const signed = await signing.sign([key, transactions.map(encodeTransaction)]);
+      const signed = await sign(address, transactions.map(encodeTransaction));
       return signed.map(([rawTransaction, txHash]) => ({ rawTransaction, txHash }));
+    },
+    signMessages: async (address, messages) => {
+      const signed = await sign(
+        address,
+        messages.map(({ digest }) => digest),
+      );
+      const proven = signed.map(([signature], at) => {
+        const { digest } = messages[at] as MessageToSign;
+        return provenSignature(signature, { address, digest, label: "the signing thread" });
+      });
+      return Promise.all(proven);
     },
     close: () => signing.close(),
   };

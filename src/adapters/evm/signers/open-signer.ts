@@ -37,6 +37,8 @@ export async function openSigner(options: OpenSignerOptions): Promise<LocalSigne
       ...local,
       addresses: () => [...local.addresses(), ...remote.keys()],
       sign: (address, transactions) => remote.get(address)?.sign(transactions) ?? local.sign(address, transactions),
+      signMessages: (address, messages) =>
+        remote.get(address)?.signMessages(messages) ?? local.signMessages(address, messages),
       close,
     };
   } catch (error) {

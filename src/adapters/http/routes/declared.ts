@@ -46,12 +46,20 @@ function declaredRoute(app: FastifyInstance, context: RouteContext, call: Call) 
 
 /**
  * HTTP status of a successful response. If the API declares two statuses for a call, the higher one is used if
- * something was created or is not durable yet.
+ * something was created, waits for approval, or is not durable yet.
  */
 function statusOf({ answers }: Call, result: unknown) {
   const statuses = Object.keys(answers).map(Number);
-  const { outcome, durable = true } = Object(result) as { readonly outcome?: string; readonly durable?: boolean };
-  return outcome === "created" || !durable ? Math.max(...statuses) : Math.min(...statuses);
+  const {
+    outcome,
+    state,
+    durable = true,
+  } = Object(result) as Readonly<Record<"outcome" | "state", string | undefined>> & {
+    readonly durable?: boolean;
+  };
+  return outcome === "created" || state === "AWAITING_APPROVAL" || !durable
+    ? Math.max(...statuses)
+    : Math.min(...statuses);
 }
 
 function filled({ path }: Location, answer: unknown) {

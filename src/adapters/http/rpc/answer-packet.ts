@@ -2,10 +2,12 @@ import { FencepostError } from "../../../domain/errors.ts";
 import { refuseOutside } from "../../../domain/keys/principal.ts";
 import { KeyCounts } from "../admission/key-counts.ts";
 import { failureOf, REJECTED } from "./error-codes.ts";
+import { fewAtATime } from "./few-at-a-time.ts";
 import { type Answer, RpcFailure, type RpcItem, type RpcOutcome, readPacket, writeAnswer } from "./packet.ts";
 import { answerRead } from "./reads.ts";
 import type { RpcContext } from "./rpc-context.ts";
 import { answerRawSends, answerSends, SENDS } from "./sends.ts";
+import { answerSignatures, SIGNATURES } from "./signatures.ts";
 
 /**
  * Number of parallel reads of one packet (a call or a batch). It is limited, because responses stay in memory until all
@@ -41,15 +43,15 @@ export function packetAnswerer() {
       await Promise.all([
         answerSends(context, of("eth_sendTransaction"), answer),
         answerRawSends(context, of("eth_sendRawTransaction"), answer),
-        answerReads(
-          context,
-          calls.filter(({ method }) => !SENDS.has(method)),
-          answer,
-        ),
+        answerSignatures(context, calls.filter(isSignature), answer),
+        answerReads(context, calls.filter(isRead), answer),
       ]);
     return writePacket(isBatch, items, (item) => outcomeOf(item, outcomes));
   };
 }
+
+const isSignature = ({ method }: RpcItem) => SIGNATURES.has(method);
+const isRead = (item: RpcItem) => !SENDS.has(item.method) && !isSignature(item);
 
 function refuseAll(calls: readonly RpcItem[], failure: RpcFailure, answer: Answer) {
   for (const call of calls) answer(call, failure);
@@ -93,16 +95,12 @@ function outside({ principal, chainId, mask, onRefused }: RpcContext) {
 }
 
 async function answerFewAtATime(context: RpcContext, reads: readonly RpcItem[], answer: Answer) {
-  const waiting = [...reads];
   let bytes = 0;
-  const next = async () => {
-    for (let read = waiting.shift(); read !== undefined; read = waiting.shift()) {
-      const outcome = bytes > MOST_ANSWER_BYTES ? TOO_LARGE : await answerRead(context, read);
-      if (!(outcome instanceof RpcFailure)) bytes += outcome.json.length;
-      answer(read, bytes > MOST_ANSWER_BYTES ? TOO_LARGE : outcome);
-    }
-  };
-  await Promise.all(Array.from({ length: Math.min(READS_AT_ONCE, reads.length) }, next));
+  await fewAtATime(reads, READS_AT_ONCE, async (read) => {
+    const outcome = bytes > MOST_ANSWER_BYTES ? TOO_LARGE : await answerRead(context, read);
+    if (!(outcome instanceof RpcFailure)) bytes += outcome.json.length;
+    answer(read, bytes > MOST_ANSWER_BYTES ? TOO_LARGE : outcome);
+  });
 }
 
 const TOO_LARGE = new RpcFailure(REJECTED, "response too large: request less at once");

@@ -15,6 +15,7 @@ import { NO_SUCH_METHOD, readFailure, UNAVAILABLE } from "./error-codes.ts";
 import { refuseWideFilter } from "./log-filters.ts";
 import { HASH, listOf, RpcFailure, type RpcItem, type RpcOutcome, result } from "./packet.ts";
 import { inTime, orNull, type RpcContext } from "./rpc-context.ts";
+import { whyNever } from "./signatures.ts";
 
 type Read = (context: RpcContext, item: RpcItem) => Promise<RpcOutcome>;
 
@@ -59,7 +60,10 @@ async function logs(context: RpcContext, item: RpcItem) {
 /** Error for an unknown method, with geth's text: clients with a fallback look for it. */
 function noSuchMethod(method: string) {
   const known = `the method ${method.slice(0, 100)} does not exist/is not available`;
-  return new RpcFailure(NO_SUCH_METHOD, `${known}: FENCEPOST_RPC_METHODS adds forwarded reads`);
+  return new RpcFailure(
+    NO_SUCH_METHOD,
+    `${known}: ${whyNever(method) ?? "FENCEPOST_RPC_METHODS adds forwarded reads"}`,
+  );
 }
 
 function servedChain({ chainId, servesChain }: RpcContext) {

@@ -3,7 +3,7 @@ import { type ErrorCode, FencepostError } from "../../../domain/errors.ts";
 import type { PassedAnswer } from "../../../ports/chain.ts";
 import { within } from "../../../ports/clock.ts";
 import type { JsonRpcOptions, RouteContext } from "../exchange/options.ts";
-import type { RpcOutcome } from "./packet.ts";
+import type { RpcItem, RpcOutcome } from "./packet.ts";
 
 /** The chain's response and its serialised form, shared by all callers. */
 export interface ChainAnswer {
@@ -44,6 +44,13 @@ export interface RpcContext
   readonly onRefused: (error: FencepostError) => void;
   /** Serialises a transaction by the API's schema. */
   readonly writeTransaction: (view: object) => string;
+}
+
+/**
+ * Request id of a call from the packet's header; in a batch, the call's place is appended. Null if the header has none.
+ */
+export function requestIdOf({ requestId }: Pick<RpcContext, "requestId">, { index }: RpcItem): string | null {
+  return requestId === null || index === null ? requestId : `${requestId}:${index}`;
 }
 
 export function leftMs({ clock, deadlineMs }: Pick<RpcContext, "clock" | "deadlineMs">): number {

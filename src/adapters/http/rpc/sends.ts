@@ -13,7 +13,7 @@ import { isSettled } from "../../../domain/transaction/transitions.ts";
 import { authorise } from "../exchange/auth.ts";
 import { acceptedUnsigned, maybeAccepted, REJECTED, readFailure, sendFailure, UNAUTHORIZED } from "./error-codes.ts";
 import { type Answer, listOf, RpcFailure, type RpcItem, result } from "./packet.ts";
-import { inTime, leftMs, orNull, type RpcContext } from "./rpc-context.ts";
+import { inTime, leftMs, orNull, type RpcContext, requestIdOf } from "./rpc-context.ts";
 import { inParams, readTransaction } from "./transaction-request.ts";
 
 export const SENDS = new Set(["eth_sendTransaction", "eth_sendRawTransaction"]);
@@ -27,13 +27,13 @@ interface Send {
  * Answers the sends of one JSON-RPC request. Sends of one signer keep their order, and do not wait for other signers.
  */
 export async function answerSends(context: RpcContext, items: readonly RpcItem[], answer: Answer): Promise<void> {
-  const { principal, requestId } = context;
+  const { principal } = context;
   const sound: Send[] = [];
   for (const item of items) {
     try {
       authorise(principal, SUBMIT);
-      const own = requestId === null || item.index === null ? requestId : `${requestId}:${item.index}`;
-      sound.push({ item, request: readTransaction(item.params, { ...context, requestId: own }) });
+      const requestId = requestIdOf(context, item);
+      sound.push({ item, request: readTransaction(item.params, { ...context, requestId }) });
     } catch (error) {
       answer(item, refused(context, error));
     }

@@ -35,6 +35,7 @@ import type { HistoryStep, Move } from "./move.ts";
 import { bitOf } from "./ordinary-life.ts";
 import type { ChainPlan, Kept, LanePlan, Plan } from "./plan.ts";
 import { ACCEPTED } from "./rows.ts";
+import { messageCommands } from "./signature-rows.ts";
 import { unspent } from "./spent-requests.ts";
 import * as written from "./written-rows.ts";
 
@@ -87,6 +88,7 @@ export function commandsOf(plan: Plan, marker: string | null): readonly Command[
       plan.of("carriedOut").map(([{ actionKey }, { row }]) => ({ ...row, ...actionKey })),
       insertActionKeys,
     ),
+    ...messageCommands(plan),
     ...some(notices(plan.of("usedElsewhere")), writeNotices),
     ...some(poolChoices(plan), (rows) => insertPoolChoices(rows, marker)),
     ...unspent(plan, marker),

@@ -25,7 +25,8 @@ import type { UnwatchableRow } from "../statements/transaction.ts";
 import type { Found } from "./lookup.ts";
 import type { Needs } from "./needs.ts";
 import { chargeOf, groupByTransaction, holeOf, ledgerAttempt, reservationOf, useOf } from "./rows.ts";
-import { inLane, inPool, requestOf, spentIn } from "./spent-requests.ts";
+import { messageUseOf, signatureOf } from "./signature-rows.ts";
+import { inLane, inMessages, inPool, requestOf, spentIn } from "./spent-requests.ts";
 
 const ALL = { kind: "all" } as const;
 
@@ -90,7 +91,7 @@ export class Loader {
     if (needs.mayHaveLost) loaded = { ...loaded, mayHaveLost: this.found.history?.[0]?.mayHaveLost ?? false };
     if (reservations !== undefined || reservedAs !== undefined) loaded = this.withReservations(loaded, key, needs);
     if (needs.openReservations) loaded = this.withOpenReservations(loaded, key);
-    loaded = this.withNonces(loaded, key, needs);
+    loaded = this.withMessages(this.withNonces(loaded, key, needs), key, needs);
     if (needs.limits !== undefined) loaded = this.withLimits(loaded, key, needs.limits);
     return needs.boundNonce ? this.withBoundNonce(loaded, key) : loaded;
   }
@@ -219,6 +220,19 @@ export class Loader {
       loaded = { ...loaded, actionKeys: loaded.actionKeys.with(actionKeys) };
     }
     return loaded;
+  }
+
+  private withMessages(ledger: Ledger, key: LaneKey, { messages, messageUse }: Needs): Ledger {
+    if (messages === undefined && messageUse !== true) return ledger;
+    const own = <Row extends Lane>(rows: readonly Row[] = []) => rows.filter((row) => laneKey(row) === key);
+    const stored = new Map(own(this.found.messages).map((row) => [row.requestId, signatureOf(row)]));
+    const spent = (requestId: string) => this.rows.spent(inMessages(requestOf(ledger.lane, requestId)));
+    const used = own(this.found.messageUse).map((row) => [row.rule, messageUseOf(row)] as const);
+    return {
+      ...ledger,
+      messages: ledger.messages.with((messages ?? []).map((id) => [id, stored.get(id) ?? spent(id)])),
+      messageUse: ledger.messageUse.covering(ALL, used),
+    };
   }
 
   private withLimits(ledger: Ledger, key: LaneKey, { charged }: NonNullable<Needs["limits"]>) {

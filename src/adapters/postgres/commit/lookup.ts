@@ -14,6 +14,7 @@ import { readCharges, readKeyUse, readLaneUse } from "../statements/policy.ts";
 import { findPooled } from "../statements/pool-choice.ts";
 import { findOpenReservations, findRepairs, findReservations } from "../statements/reservation.ts";
 import { lockChains } from "../statements/session.ts";
+import { findSignatures, readMessageUse } from "../statements/signature.ts";
 import { findSpent } from "../statements/spent-request.ts";
 import type { Command } from "../statements/statement.ts";
 import {
@@ -24,7 +25,7 @@ import {
   readTransactions,
 } from "../statements/transaction.ts";
 import type { Needs } from "./needs.ts";
-import { inLane, inPool, requestOf } from "./spent-requests.ts";
+import { inLane, inMessages, inPool, requestOf } from "./spent-requests.ts";
 
 type Reads = ReturnType<typeof readsFor>;
 
@@ -81,7 +82,16 @@ function about<Row, Of>(keys: readonly Of[], command: (keys: readonly Of[]) => C
   return keys.length === 0 ? null : command(keys);
 }
 
-type LaneNeed = "holes" | "openReservations" | "repairs" | "boundNonce" | "nonces" | "limits" | "fixed" | "epochFloor";
+type LaneNeed =
+  | "messageUse"
+  | "holes"
+  | "openReservations"
+  | "repairs"
+  | "boundNonce"
+  | "nonces"
+  | "limits"
+  | "fixed"
+  | "epochFloor";
 
 /** Read commands for the needed rows. Most commits concern only transactions and read nothing else. */
 function readsFor(needs: readonly Needs[], unwatched: readonly Unwatched[], watching: readonly string[]) {
@@ -98,6 +108,7 @@ function readsFor(needs: readonly Needs[], unwatched: readonly Unwatched[], watc
   const pooled = needs.flatMap(({ fence: { lane }, pooled = [] }) =>
     pooled.map((each) => ({ chainId: lane.chainId, ...each })),
   );
+  const messages = needs.flatMap(({ fence: { lane }, messages = [] }) => messages.map((id) => requestOf(lane, id)));
   const named = [each((need) => need.reservations).sort(), each((need) => need.reservedAs)];
   const charged = each(({ limits }) => limits?.charged);
   const owners = each(({ limits }) => limits?.owners);
@@ -105,9 +116,11 @@ function readsFor(needs: readonly Needs[], unwatched: readonly Unwatched[], watc
     requests: about(requests, findRequests),
     awaited: awaitedOf(needs),
     pooled: about(pooled, findPooled),
-    // Read spent request ids after `requests` and `pooled`. In the other order, a transaction that retention removes
+    // Read spent request ids after `requests`, `pooled` and `messages`. In the other order, a transaction that retention removes
     // between the reads would be found by neither.
-    spent: about([...requests.map(inLane), ...pooled.map(inPool)], findSpent),
+    messages: about(messages, findSignatures),
+    spent: about([...requests.map(inLane), ...pooled.map(inPool), ...messages.map(inMessages)], findSpent),
+    messageUse: ofLanes("messageUse", readMessageUse),
     transactions: about(each((need) => need.transactions).sort(), (ids) =>
       readTransactions(
         ids,

@@ -43,6 +43,10 @@ export interface Needs {
   readonly mayHaveLost?: boolean;
   /** Idempotency keys of operator actions that may have been carried out already. */
   readonly actionKeys?: readonly ActionKey[];
+  /** Request ids of messages that were, or may have been, asked to be signed. */
+  readonly messages?: readonly string[];
+  /** Set if the use of the rules about messages is needed. */
+  readonly messageUse?: boolean;
   /** Height from which the stored blocks of the chain are needed. */
   readonly blocksFrom?: number;
   /**
@@ -85,6 +89,8 @@ const BESIDE_THE_LANE: { readonly [K in Kind]?: (write: Extract<LaneWrite, { rea
     requests: results.flatMap((result) => (result.result === "decided" ? (result.requestId ?? []) : [])),
     actionKeys: results.flatMap((result) => (result.result === "decided" ? (result.decision?.actionKey ?? []) : [])),
   }),
+  signMessage: ({ asked }) => ({ messages: [asked.requestId], messageUse: true }),
+  settleMessage: ({ requestId }) => ({ messages: [requestId], messageUse: true }),
   unwatch: ({ throughBlock }) => ({ watchedThrough: throughBlock }),
   reconcile: () => ({ mayHaveLost: true }),
   suspend: ({ decision }) => ({ actionKeys: actionKeysIn(decision) }),

@@ -7,7 +7,7 @@
  */
 import { randomUUID } from "node:crypto";
 import { inForce, KnownPolicy, type PolicyInForce, type PolicyRecord } from "../../../domain/policy/in-force.ts";
-import type { PolicyWords } from "../../../domain/policy/parse.ts";
+import type { PolicyWords } from "../../../domain/policy/place.ts";
 import { StoreUnavailable } from "../../../ports/lane-store.ts";
 import type { PolicyChange, PolicyChanged } from "../../../ports/policy-store.ts";
 import { ask, type Reading } from "../session/connections.ts";

@@ -27,6 +27,11 @@ export function inPool({ chainId, pool, requestId }: AskedOfPool): SpentRow {
   return { chainId, scope: `pool ${pool}`, requestId };
 }
 
+/** Request ids of messages are apart from those of transactions. */
+export function inMessages({ chainId, signer, requestId }: Request): SpentRow {
+  return { chainId, scope: `sign ${signer}`, requestId };
+}
+
 /** Makes a function that looks a request id up among the spent ones that were read. */
 export function spentIn(rows: readonly SpentRow[] = []) {
   const keys = new Set(rows.map(keyOf));

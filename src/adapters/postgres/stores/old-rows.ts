@@ -10,7 +10,7 @@
 
 import { leavesThrough, mayLeave } from "../../../domain/cluster/retention.ts";
 import { grouped } from "../../../domain/grouped.ts";
-import { type Fence, laneKey } from "../../../domain/lane.ts";
+import { type Fence, type Lane, laneKey } from "../../../domain/lane.ts";
 import type { RetentionStore } from "../../../ports/retention-store.ts";
 import { termsOf } from "../commit/lookup.ts";
 import { laneOf } from "../rows/columns.ts";
@@ -18,6 +18,7 @@ import { ask, type Reading } from "../session/connections.ts";
 import { type DurableRuntime, durably } from "../session/durably.ts";
 import { lockLanes } from "../statements/lane.ts";
 import * as old from "../statements/old-row.ts";
+import { deleteSignatures, findLanesWithOldSignatures, readOldSignatures } from "../statements/signature.ts";
 import { forgetSpent } from "../statements/spent-request.ts";
 import type { Command } from "../statements/statement.ts";
 import { writeRows } from "./leases.ts";
@@ -31,12 +32,16 @@ const LANE_WAIT_MS = 100;
 export function oldRowsIn(reading: Reading, runtime: DurableRuntime): RetentionStore {
   return {
     shortenFeed: (ageMs, most) => shortenFeed(runtime, ageMs, most),
-    lanesWithOld: async (lanes, ageMs) =>
-      lanes.length === 0 ? [] : await ask(reading, old.findOldLanes(lanes, ageMs)),
+    lanesWithOld: async (lanes, ageMs) => (lanes.length === 0 ? [] : await lanesWithOld(reading, lanes, ageMs)),
     abandonedLanes: () => ask(reading, old.listAbandonedLanes()),
     removeOld: (fences, ageMs, most) => removeOld(runtime, fences, { ageMs, most }),
     forgetRequestIds: async (...limits) => (await writeRows(runtime, forgetSpent(...limits))).length,
   };
+}
+
+async function lanesWithOld(reading: Reading, lanes: readonly Lane[], ageMs: number): Promise<readonly Lane[]> {
+  const found = await reading.read(old.findOldLanes(lanes, ageMs), findLanesWithOldSignatures(lanes, ageMs));
+  return [...new Map(found.flat().map((lane) => [laneKey(lane), lane])).values()];
 }
 
 function shortenFeed(runtime: DurableRuntime, ageMs: number, most: number): ReturnType<RetentionStore["shortenFeed"]> {
@@ -58,18 +63,25 @@ function removeOld(
   { ageMs, most }: { readonly ageMs: number; readonly most: number },
 ): Promise<number> {
   const lanes = fences.map(({ lane }) => lane);
+  const share = Math.ceil(most / Math.max(1, fences.length));
   return durably(runtime, {
     waits: 1,
     waitAtMostMs: LANE_WAIT_MS,
     find: [
       lockLanes(termsOf(fences.map((fence) => ({ fence })))),
-      old.readOldRows(lanes, ageMs, Math.ceil(most / Math.max(1, fences.length))),
+      old.readOldRows(lanes, ageMs, share),
+      readOldSignatures(lanes, ageMs, share),
     ],
-    decide: ([held, found], { now }) => {
+    decide: ([held, found, asked], { now }) => {
       const keys = new Set(held.map(laneKey));
       const leaving = found.filter((row) => keys.has(laneKey(row)) && mayLeave(row, { now, ageMs, ...row }));
       const rows = leaving.slice(0, most);
-      return { commands: rows.length === 0 ? null : removal(rows), result: rows.length };
+      const signatures = asked.filter((row) => keys.has(laneKey(row))).map(({ signatureId }) => signatureId);
+      const commands = [
+        ...(rows.length === 0 ? [] : removal(rows)),
+        ...(signatures.length === 0 ? [] : [deleteSignatures(signatures.sort())]),
+      ];
+      return { commands: commands.length === 0 ? null : commands, result: rows.length + signatures.length };
     },
   });
 }

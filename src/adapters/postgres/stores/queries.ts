@@ -8,6 +8,7 @@ import { within } from "../../../domain/policy/use.ts";
 import type { Census, HistoryRecord, LaneRecord, QueryStore, TransactionRecord } from "../../../ports/query-store.ts";
 import type { PolicyBook } from "../commit/policies.ts";
 import * as decode from "../commit/rows.ts";
+import { signatureOf } from "../commit/signature-rows.ts";
 import { laneOf, withLane, withOwner } from "../rows/columns.ts";
 import { OPTIONAL, withoutNulls, withPayload } from "../rows/transaction-fields.ts";
 import { ask, type Reading } from "../session/connections.ts";
@@ -27,11 +28,20 @@ import { readPoolOf } from "../statements/pool-choice.ts";
 import { readReceipts } from "../statements/receipt.ts";
 import { readReservation } from "../statements/reservation.ts";
 import { ping } from "../statements/session.ts";
+import {
+  listSignatures,
+  listSignaturesOfKey,
+  listSignaturesOfSigners,
+  readSignature,
+} from "../statements/signature.ts";
 import { findByNonce, type RecordRow, readRecords } from "../statements/transaction.ts";
 import { preferOrder } from "../statements/transaction-page.ts";
 import { isNarrow, matches, pageOf } from "./pages.ts";
 
 const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i;
+
+/** An id above all others. */
+const LAST = "ffffffff-ffff-ffff-ffff-ffffffffffff";
 
 /**
  * Bounds that include every signer: a signer is `0x` and lower-case hex, so it is above the first and below the second.
@@ -88,6 +98,18 @@ export function queriesFrom(
     async feed(after, limit) {
       const [counters, items] = await reading.read(readFeed(), readCompletions(after, limit));
       return { ...decode.only(counters), items: items.map(withLane) };
+    },
+    async signature(signatureId) {
+      const [row] = UUID.test(signatureId) ? await ask(reading, readSignature(signatureId)) : [];
+      return row === undefined ? null : signatureOf(row);
+    },
+    async signatures({ signer, chainId, within: limits, after, owner, state, limit }) {
+      const signers = permitted(signer, limits?.signers);
+      const chains = permitted(chainId, limits?.chains);
+      const page =
+        owner !== undefined ? listSignaturesOfKey : signers !== null ? listSignaturesOfSigners : listSignatures;
+      const rows = await ask(reading, page(after ?? LAST, signers, chains, owner ?? null, state ?? null, limit));
+      return rows.map(signatureOf);
     },
     async reservation(reservationId) {
       const [row] = UUID.test(reservationId) ? await ask(reading, readReservation(reservationId)) : [];

@@ -17,6 +17,8 @@ import type { Hex } from "../../../../src/domain/lane.ts";
 import type { UnsignedTransaction } from "../../../../src/domain/transaction/transaction.ts";
 import type { Signer } from "../../../../src/ports/signer.ts";
 import { addressOf, describeSignerContract } from "../../../contracts/signer.contract.ts";
+import { MESSAGES } from "../../../support/messages.ts";
+import { failure } from "../../../support/signer-away.ts";
 
 describeSignerContract("worker thread, WebAssembly", (privateKeys) => createLocalSigner({ keys: { privateKeys } }));
 describeSignerContract(
@@ -123,6 +125,18 @@ describe("the signing thread", () => {
     await signer.close();
     await rejection;
     await expect(signer.sign(address, [transfer])).rejects.toThrow(/signing thread is closed/);
+  });
+
+  // protects [Signers] src/adapters/evm/signers/local-signer.ts, src/adapters/evm/signers/recovery.ts
+  it("returns no signature of a message that is not its key's", async () => {
+    const { Worker: Thread } = await import("node:worker_threads");
+    const broken = `const { parentPort } = require("node:worker_threads");
+      parentPort.on("message", (asked) =>
+        parentPort.postMessage(asked.map(([id, [, items]]) => [id, items.map((digest) => ["0x" + "1".repeat(128) + "1b", digest])])));
+      parentPort.postMessage({ ready: "wasm" });`;
+    const signer = await start({ startWorker: () => new Thread(broken, { eval: true }) });
+    const refused = await failure(signer.signMessages(address, MESSAGES));
+    expect(refused).toMatchObject({ lies: true, message: expect.stringMatching(/the signing thread signed another/) });
   });
 
   it("makes the creation of the signer fail if the thread cannot run", async () => {

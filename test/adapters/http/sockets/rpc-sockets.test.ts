@@ -114,7 +114,7 @@ describe("a WebSocket at /rpc", () => {
     const socket = await TestSocket.open(rpc);
     expect(await socket.call("eth_chainId")).toMatchObject({ result: "0x1" });
     expect(await socket.call("eth_gasPrice")).toMatchObject({ result: "0x9" });
-    expect(await socket.call("personal_sign")).toMatchObject({ error: { code: -32601 } });
+    expect(await socket.call("eth_sign")).toMatchObject({ error: { code: -32601 } });
     socket.say("{");
     expect((await socket.until(({ error }) => error?.code === -32700)).id).toBeNull();
     socket.say(JSON.stringify([1, 2].map((id) => ({ jsonrpc: "2.0", id: `b${id}`, method: "eth_chainId" }))));

@@ -4,19 +4,27 @@
  */
 import type { Duplex } from "node:stream";
 import { finished } from "node:stream/promises";
-import { beyondBounds, type SigningBounds } from "../../../../domain/keys/signing.ts";
+import { FencepostError } from "../../../../domain/errors.ts";
+import { beyondBounds, beyondMessageBounds, type SigningBounds } from "../../../../domain/keys/signing.ts";
+import type { Address } from "../../../../domain/lane.ts";
+import type { MessageToSign } from "../../../../domain/messages/message.ts";
 import type { Clock } from "../../../../ports/clock.ts";
 import { type Signer, SignerAway, SigningRefused } from "../../../../ports/signer.ts";
+import { messageDigest } from "../../codec/message-digest.ts";
 import { openSigner } from "../open-signer.ts";
 import { PayloadMemory } from "./payload-memory.ts";
 import {
   type Beginning,
   decodeBeginning,
+  decodeMessages,
   decodePolicies,
   decodeRequest,
   encodeFailure,
+  encodeSignatures,
   encodeSigned,
   Lines,
+  MESSAGES,
+  type MessageRequest,
   POLICIES,
   type SignRequest,
 } from "./wire.ts";
@@ -94,8 +102,7 @@ function serving(signer: Signer, first: SigningBounds, say: Say, mask: (text: st
   const memory = new PayloadMemory();
   let bounds = first;
   const refuse = ({ address, term, transactions }: SignRequest) => {
-    // Refuse until the policies are known: the node sends them before it requests signatures for a lane.
-    if (bounds.policies === null) throw new SignerAway("the signing process has not received the policies yet");
+    requirePolicies(bounds);
     for (const [index, each] of transactions.entries()) {
       const why = beyondBounds(bounds, address, each);
       if (why !== null) throw new SigningRefused(index, why);
@@ -112,18 +119,51 @@ function serving(signer: Signer, first: SigningBounds, say: Say, mask: (text: st
       throw error;
     }
   };
+  const answer = async (line: string) => {
+    if (line.startsWith(MESSAGES)) {
+      const { id, address, messages } = readMessages(line);
+      const signatures = await signer.signMessages(address, toSign(bounds, address, messages));
+      return say(`=${encodeSignatures(id, signatures)}`, signatures.length);
+    }
+    const request = decodeRequest(line);
+    refuse(request);
+    const signed = await sign(request);
+    say(`=${encodeSigned(request.id, signed)}`, signed.length);
+  };
   return async (line: string) => {
     if (line.startsWith(POLICIES)) {
       bounds = { ...bounds, policies: decodePolicies(line) };
       return;
     }
     try {
-      const request = decodeRequest(line);
-      refuse(request);
-      const signed = await sign(request);
-      say(`=${encodeSigned(request.id, signed)}`, signed.length);
+      await answer(line);
     } catch (error) {
-      say(`!${line.slice(0, line.indexOf(" "))} ${encodeFailure(error, mask)}`);
+      const [id = ""] = /\d+/.exec(line) ?? [];
+      say(`!${id} ${encodeFailure(error, mask)}`);
     }
   };
+}
+
+/** Refuses until the policies are known: the node sends them before it requests signatures for a lane. */
+function requirePolicies({ policies }: SigningBounds) {
+  if (policies === null) throw new SignerAway("the signing process has not received the policies yet");
+}
+
+function readMessages(line: string) {
+  try {
+    return decodeMessages(line);
+  } catch (error) {
+    if (error instanceof FencepostError) throw new SigningRefused(0, `it is no message: ${error.message}`);
+    throw error;
+  }
+}
+
+/** The messages with digests of this process's own, if the rules of the signer's policy allow them all. */
+function toSign(bounds: SigningBounds, address: Address, messages: MessageRequest["messages"]) {
+  requirePolicies(bounds);
+  return messages.map((each, index): MessageToSign => {
+    const why = beyondMessageBounds(bounds, address, each);
+    if (why !== null) throw new SigningRefused(index, why);
+    return { ...each, digest: messageDigest(each.message) };
+  });
 }

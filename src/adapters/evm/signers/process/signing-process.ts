@@ -4,6 +4,8 @@
  * effect: only committed bytes are sent.
  */
 import { type Duplex, PassThrough } from "node:stream";
+import type { Address, Hex } from "../../../../domain/lane.ts";
+import type { MessageToSign } from "../../../../domain/messages/message.ts";
 import { type BackoffRule, backoffMs } from "../../../../domain/pace/when.ts";
 import type { Policy } from "../../../../domain/policy/policy.ts";
 import { messageOf } from "../../../../domain/text/thrown.ts";
@@ -13,11 +15,14 @@ import { type SignedTransaction, SignerAway } from "../../../../ports/signer.ts"
 import { pendingRequests } from "../../threads/pending.ts";
 import type { LocalSigner } from "../local-signer.ts";
 import type { Warn } from "../private-keys.ts";
+import { provenSignature } from "../recovery.ts";
 import {
   type Beginning,
   decodeFailure,
+  decodeSignatures,
   decodeSigned,
   encodeBeginning,
+  encodeMessages,
   encodePolicies,
   encodeRequest,
   type Hello,
@@ -74,6 +79,7 @@ export async function openSigningProcess(options: SigningProcessOptions): Promis
       addresses: () => addresses,
       custody: (address) => (node.has(address) ? "node" : "local"),
       sign: (address, transactions, term = 0) => signing.sign({ address, transactions, term }),
+      signMessages: (address, messages) => signing.signMessages(address, messages),
       adoptPolicies: (signers) => signing.adopt(signers),
       close: () => signing.close(),
     };
@@ -85,7 +91,7 @@ export async function openSigningProcess(options: SigningProcessOptions): Promis
 
 class SigningProcess {
   private readonly options: SigningProcessOptions;
-  private readonly pending = pendingRequests<readonly SignedTransaction[]>();
+  private readonly pending = pendingRequests<string>();
   private readonly closing = new AbortController();
   private current: Launched | null = null;
   /** Reason why the process takes no requests now; null if it is ready. */
@@ -130,12 +136,24 @@ class SigningProcess {
     }
   }
 
-  sign(request: Omit<SignRequest, "id">): Promise<readonly SignedTransaction[]> {
+  async sign(request: Omit<SignRequest, "id">): Promise<readonly SignedTransaction[]> {
+    if (request.transactions.length === 0 && this.away === null) return [];
+    return decodeSigned(await this.ask((id) => encodeRequest({ id, ...request })));
+  }
+
+  async signMessages(address: Address, messages: readonly MessageToSign[]): Promise<readonly Hex[]> {
+    if (messages.length === 0) return [];
+    const signed = decodeSignatures(await this.ask((id) => encodeMessages({ id, address, messages })));
+    const label = "the signing process";
+    return Promise.all(messages.map(({ digest }, at) => provenSignature(signed[at], { address, digest, label })));
+  }
+
+  /** Sends a request, and resolves with the text of its response. */
+  private ask(encode: (id: number) => string): Promise<string> {
     if (this.away !== null) return Promise.reject(new SignerAway(`the signing process ${this.away}`));
-    if (request.transactions.length === 0) return Promise.resolve([]);
     return this.pending.add((id) => {
       if (this.outgoing === "") queueMicrotask(() => this.flush());
-      this.outgoing += `${encodeRequest({ id, ...request })}\n`;
+      this.outgoing += `${encode(id)}\n`;
     });
   }
 
@@ -170,7 +188,7 @@ class SigningProcess {
     const { channel } = launched;
     const markAlive = this.watch(launched);
     const kinds: Readonly<Record<string, (text: string) => void>> = {
-      "=": (text) => this.pending.take(Number.parseInt(text, 10))?.resolve(decodeSigned(afterId(text))),
+      "=": (text) => this.pending.take(Number.parseInt(text, 10))?.resolve(afterId(text)),
       "!": (text) => this.pending.take(Number.parseInt(text, 10))?.reject(decodeFailure(afterId(text))),
       h: (text) => hello.resolve(JSON.parse(text) as Hello),
       f: (text) => hello.reject(decodeFailure(text)),

@@ -5,11 +5,14 @@
 import { deserialize, serialize } from "node:v8";
 import { DECLARATIONS, type SigningBounds, type ToSign } from "../../../../domain/keys/signing.ts";
 import type { Address, Hash, Hex } from "../../../../domain/lane.ts";
+import type { Message, MessageToSign } from "../../../../domain/messages/message.ts";
+import { parsePersonal, parseTypedData } from "../../../../domain/messages/parse-message.ts";
 import type { Policy } from "../../../../domain/policy/policy.ts";
 import { messageOf } from "../../../../domain/text/thrown.ts";
 import type { Fees } from "../../../../domain/transaction/fees.ts";
 import type { AccessListEntry } from "../../../../domain/transaction/transaction.ts";
 import { type SignedTransaction, SignerAway, SigningRefused } from "../../../../ports/signer.ts";
+import { parseAddress } from "../../codec/abi-values.ts";
 import { SigningFailed } from "../local-signer.ts";
 import type { SignerSources } from "../open-signer.ts";
 import { BadKey } from "../private-keys.ts";
@@ -63,6 +66,41 @@ export function encodePolicies(signers: ReadonlyMap<string, Policy>): string {
 export function decodePolicies(line: string): ReadonlyMap<string, Policy> {
   return deserialize(Buffer.from(line.slice(POLICIES.length), "base64")) as ReadonlyMap<string, Policy>;
 }
+
+/** First character of a line that asks for signatures of messages. */
+export const MESSAGES = "m";
+
+/** Content to sign, without a digest: the signing process computes its own. */
+export interface MessageRequest {
+  readonly id: number;
+  readonly address: Address;
+  readonly messages: readonly Pick<MessageToSign, "chainId" | "message">[];
+}
+
+export function encodeMessages({ id, address, messages }: MessageRequest): string {
+  const asked = messages.map(({ chainId, message }) => ({ chainId, message }));
+  return `${MESSAGES}${id} ${JSON.stringify({ address, messages: asked })}`;
+}
+
+/**
+ * Reads messages as a caller's are read, not as the normal form that the node claims: a value in another form could pass
+ * a rule that it breaks. Throws INVALID_REQUEST.
+ */
+export function decodeMessages(line: string): MessageRequest {
+  const { address, messages } = JSON.parse(line.slice(line.indexOf(" ") + 1)) as MessageRequest;
+  const read = messages.map(({ chainId, message }, index) => ({ chainId, message: messageIn(message, `${index}`) }));
+  return { id: Number.parseInt(line.slice(MESSAGES.length), 10), address, messages: read };
+}
+
+function messageIn(message: Message, path: string): Message {
+  if (message.kind === "personal") return parsePersonal({ raw: message.bytes });
+  const { domain, types, primaryType, value } = message;
+  return parseTypedData({ domain, types, primaryType, message: value }, { parseAddress }, path);
+}
+
+export const encodeSignatures = (id: number, signatures: readonly Hex[]) => `${id} ${signatures.join(";")}`;
+
+export const decodeSignatures = (text: string) => text.split(";") as readonly Hex[];
 
 const NONE = "-";
 

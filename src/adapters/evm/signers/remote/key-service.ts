@@ -1,33 +1,33 @@
 /**
- * Keys outside this process. A service signs each transaction, and the signature is checked here.
+ * Keys outside this process. A service signs each transaction or message, and the signature is checked here.
  *
  * A key management service signs a hash and returns an ECDSA signature in DER. Ethereum also needs a low s (EIP-2) and
  * the parity. Both are computed here, which also verifies the signature.
  */
 import { createPublicKey } from "node:crypto";
 import { Agent, request } from "undici";
-import type { Address } from "../../../../domain/lane.ts";
+import type { Address, Hex } from "../../../../domain/lane.ts";
+import type { MessageToSign } from "../../../../domain/messages/message.ts";
 import { codeOf, messageOf } from "../../../../domain/text/thrown.ts";
 import type { UnsignedTransaction } from "../../../../domain/transaction/transaction.ts";
 import type { Clock } from "../../../../ports/clock.ts";
-import { type SignedTransaction, SignerAway } from "../../../../ports/signer.ts";
-import { keccakLoaded } from "../../threads/keccak.js";
+import { type SignedTransaction, SignerAway, SigningRefused } from "../../../../ports/signer.ts";
 import { addressOf, BadKey, type Warn } from "../private-keys.ts";
-import { type Curve, loadCurve } from "../worker/curve.js";
-import {
-  type EncodedTransaction,
-  type EthereumSignature,
-  encodeTransaction,
-  hashToSign,
-  signTransaction,
-} from "../worker/serialise.js";
+import { CURVE_ORDER, HALF_ORDER, isSignedBy, wrongAnswer } from "../recovery.ts";
+import { encodeTransaction, signDigest, signTransaction } from "../worker/serialise.js";
 
 export type RemoteKey = ReturnType<typeof remoteKey>;
 
 /** Number of concurrent signing requests: a key service takes tens of milliseconds for each, and limits the rate. */
 const AT_ONCE = 16;
 
-export function remoteKey(address: Address, signOne: (transaction: UnsignedTransaction) => Promise<SignedTransaction>) {
+/** What a key outside this process signs, one at a time. */
+interface SignsOne {
+  transaction(transaction: UnsignedTransaction): Promise<SignedTransaction>;
+  message(message: MessageToSign): Promise<Hex>;
+}
+
+export function remoteKey(address: Address, { transaction: signOne, message: signMessage }: SignsOne) {
   return {
     address,
     /**
@@ -35,40 +35,35 @@ export function remoteKey(address: Address, signOne: (transaction: UnsignedTrans
      * of the transactions before it.
      */
     async sign(transactions: readonly UnsignedTransaction[]): Promise<readonly SignedTransaction[]> {
-      const signed: SignedTransaction[] = [];
-      for (let from = 0; from < transactions.length; from += AT_ONCE) {
-        const asked = await Promise.allSettled(transactions.slice(from, from + AT_ONCE).map(signOne));
-        for (const answer of asked) {
-          if (answer.status === "fulfilled") signed.push(answer.value);
-          else throw withSigned(answer.reason, signed);
-        }
-      }
-      return signed;
+      const { done, failure } = await severalAtOnce(transactions, signOne);
+      if (failure !== null) throw withSigned(failure.reason, done);
+      return done;
+    },
+    /** Signs messages, several at once, and returns the signatures in order. */
+    async signMessages(messages: readonly MessageToSign[]): Promise<readonly Hex[]> {
+      const { done, failure } = await severalAtOnce(messages, signMessage);
+      if (failure === null) return done;
+      const { reason } = failure;
+      throw reason instanceof SigningRefused ? new SigningRefused(done.length, reason.message) : withSigned(reason);
     },
   };
 }
 
-function withSigned(cause: unknown, signed: readonly SignedTransaction[]) {
+/** Results up to the first failure. Requests of the same round are made even if an earlier one fails. */
+async function severalAtOnce<I, O>(items: readonly I[], work: (item: I) => Promise<O>) {
+  const done: O[] = [];
+  for (let from = 0; from < items.length; from += AT_ONCE) {
+    for (const answer of await Promise.allSettled(items.slice(from, from + AT_ONCE).map(work))) {
+      if (answer.status === "rejected") return { done, failure: answer };
+      done.push(answer.value);
+    }
+  }
+  return { done, failure: null };
+}
+
+function withSigned(cause: unknown, signed: readonly SignedTransaction[] = []) {
   return new SignerAway(messageOf(cause), { signed, lies: cause instanceof SignerAway && cause.lies, cause });
 }
-
-/** Group order of secp256k1. Half of it is the limit for s: nodes refuse a signature with a higher s (EIP-2). */
-const CURVE_ORDER = 0xfffffffffffffffffffffffffffffffebaaedce6af48a03bbfd25e8cd0364141n;
-export const HALF_ORDER = CURVE_ORDER / 2n;
-
-let curve: Promise<Curve> | null = null;
-
-/** True if the address's key signed exactly this transaction. */
-export async function isSignedBy(address: Address, transaction: EncodedTransaction, signature: EthereumSignature) {
-  // The curve is loaded once, and only if keys are outside this process.
-  curve ??= loadCurve();
-  await keccakLoaded;
-  const key = await (await curve).recover(hashToSign(transaction), signature);
-  return key !== null && addressOf(key) === address;
-}
-
-/** Error: the key service answered, but not with the requested signature. */
-export const wrongAnswer = (message: string) => new SignerAway(message, { lies: true });
 
 export interface KeyService {
   /** Name of the key in messages, such as "AWS KMS key alias/hot". */
@@ -112,11 +107,10 @@ export function renewed<T extends { readonly untilMs: number }>(clock: Clock, fe
 
 async function openKey({ name, publicKey, signHash }: KeyService): Promise<RemoteKey> {
   const address = addressOf(pointOf(name, await publicKey()));
-  return remoteKey(address, (transaction) => {
-    const encoded = encodeTransaction(transaction);
-    return signTransaction(encoded, async (hash) => {
-      return provenSignature(name, address, encoded, parseDer(name, await signHash(hash)));
-    });
+  const sign = async (hash: Uint8Array) => provenScalars(name, address, hash, parseDer(name, await signHash(hash)));
+  return remoteKey(address, {
+    transaction: (transaction) => signTransaction(encodeTransaction(transaction), sign),
+    message: ({ digest }) => signDigest(digest, sign),
   });
 }
 
@@ -136,11 +130,11 @@ function pointOf(name: string, key: Uint8Array | string): Buffer {
  * Completes and verifies a signature. Both s and n − s are valid; nodes accept only the lower one (EIP-2). The parity
  * is found by trying 0 and 1.
  */
-async function provenSignature(name: string, address: Address, encoded: EncodedTransaction, [r, s]: Scalars) {
+async function provenScalars(name: string, address: Address, hash: Uint8Array, [r, s]: Scalars) {
   const [high, low] = [r, s > HALF_ORDER ? CURVE_ORDER - s : s].map((each) => each.toString(16).padStart(64, "0"));
   for (const yParity of [0, 1] as const) {
     const signature = { r: high as string, s: low as string, yParity };
-    if (await isSignedBy(address, encoded, signature)) return signature;
+    if (await isSignedBy(address, hash, signature)) return signature;
   }
   throw wrongAnswer(`${name} signed something else, or with another key than that of ${address}`);
 }

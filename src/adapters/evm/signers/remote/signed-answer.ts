@@ -5,8 +5,8 @@
 import type { Address, Hex } from "../../../../domain/lane.ts";
 import type { UnsignedTransaction } from "../../../../domain/transaction/transaction.ts";
 import { decodeTransaction, parsePayload } from "../../codec/decode-transaction.ts";
-import { type EthereumSignature, encodeTransaction, signTransaction } from "../worker/serialise.js";
-import { HALF_ORDER, isSignedBy, wrongAnswer } from "./key-service.ts";
+import { HALF_ORDER, isSignedBy, wrongAnswer } from "../recovery.ts";
+import { type EthereumSignature, encodeTransaction, hashToSign, signTransaction } from "../worker/serialise.js";
 
 /** The signed transaction, if its bytes match the request and its signature matches the account. */
 export async function checked(answer: unknown, address: Address, transaction: UnsignedTransaction, label: string) {
@@ -22,7 +22,7 @@ export async function checked(answer: unknown, address: Address, transaction: Un
   }
   if (BigInt(`0x${signature.s}`) > HALF_ORDER)
     throw wrongAnswer(`${label} made a signature that no node takes (EIP-2: its s is too high)`);
-  if (!(await isSignedBy(address, encoded, signature)))
+  if (!(await isSignedBy(address, hashToSign(encoded), signature)))
     throw wrongAnswer(`${label} signed with another key than that of ${address}`);
   return signed;
 }

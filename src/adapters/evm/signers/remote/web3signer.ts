@@ -1,20 +1,23 @@
 /**
  * A remote signer over JSON-RPC, such as Web3Signer: `eth_accounts` at start, `eth_signTransaction` for each
- * transaction.
+ * transaction, `eth_sign` and `eth_signTypedData` for messages. Its `eth_sign` adds the prefix of EIP-191.
  *
  * Its responses are not trusted. Web3Signer signs with the chain id of its own configuration and drops access lists
  * (EthTransaction.java), whatever the request contains. A compromised signer could sign any receiver. So the signed
  * bytes must match the request, and the signature must match the account.
  */
 import type { Address } from "../../../../domain/lane.ts";
+import type { Message } from "../../../../domain/messages/message.ts";
 import type { UnsignedTransaction } from "../../../../domain/transaction/transaction.ts";
 import { SignerAway } from "../../../../ports/signer.ts";
 import { amountsInHex, TYPES } from "../../codec/decode-transaction.ts";
+import { typedDataForm } from "../../codec/typed-data-form.ts";
 import { openHttp } from "../../rpc/http.ts";
 import { RpcUnreachable } from "../../rpc/rpc-errors.ts";
 import { encodeCall, parseBody, readSingle } from "../../rpc/wire.ts";
 import { BadKey, readSecretFile, readWhole } from "../private-keys.ts";
-import { openAll, remoteKey, type SignerPorts, wrongAnswer } from "./key-service.ts";
+import { provenSignature, wrongAnswer } from "../recovery.ts";
+import { openAll, remoteKey, type SignerPorts } from "./key-service.ts";
 import { checked } from "./signed-answer.ts";
 
 export interface RemoteSignerSource {
@@ -50,9 +53,15 @@ export async function openWeb3Signer(source: RemoteSignerSource, ports: Pick<Sig
   return openAll(http, async () => {
     const addresses = chosen(source, http.label, await ask("eth_accounts", []));
     return addresses.map((address) =>
-      remoteKey(address, async (transaction) => {
-        const answer = await ask("eth_signTransaction", [requestOf(address, transaction)]);
-        return checked(answer, address, transaction, http.label);
+      remoteKey(address, {
+        transaction: async (transaction) => {
+          const answer = await ask("eth_signTransaction", [requestOf(address, transaction)]);
+          return checked(answer, address, transaction, http.label);
+        },
+        message: async ({ message, digest }) => {
+          const answer = await ask(...messageRequest(address, message));
+          return provenSignature(answer, { address, digest, label: http.label });
+        },
       }),
     );
   });
@@ -85,4 +94,10 @@ function requestOf(from: Address, transaction: UnsignedTransaction) {
   const { to, data, fees, accessList } = transaction;
   const list = fees.type === "legacy" ? {} : { accessList };
   return { from, to, data, ...amountsInHex(transaction), type: TYPES[fees.type], ...list };
+}
+
+/** Method and parameters that have a message signed. Typed data is sent as text: older releases take no object. */
+function messageRequest(from: Address, message: Message): [method: string, params: readonly unknown[]] {
+  if (message.kind === "personal") return ["eth_sign", [from, message.bytes]];
+  return ["eth_signTypedData", [from, JSON.stringify(typedDataForm(message))]];
 }

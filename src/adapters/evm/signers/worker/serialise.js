@@ -84,6 +84,18 @@ export async function signTransaction(transaction, sign) {
   return { rawTransaction: `0x${raw}`, txHash: toHex(keccak256(Buffer.from(raw, "hex"))) };
 }
 
+/**
+ * Signs the digest of a message: r, s and v in 65 bytes, with v 27 or 28 as contracts and libraries expect.
+ *
+ * @param {`0x${string}`} digest
+ * @param {(hash: Uint8Array) => EthereumSignature | Promise<EthereumSignature>} sign
+ * @returns {Promise<`0x${string}`>}
+ */
+export async function signDigest(digest, sign) {
+  const { r, s, yParity } = await sign(Buffer.from(digest.slice(2), "hex"));
+  return `0x${r.padStart(64, "0")}${s.padStart(64, "0")}${(27 + yParity).toString(16)}`;
+}
+
 /** Hash of the unsigned transaction, which the key signs. Needs `keccakLoaded`. @param {EncodedTransaction} transaction */
 export const hashToSign = (transaction) => keccak256(Buffer.from(serialiseUnsigned(transaction), "hex"));
 

@@ -5,4 +5,4 @@ import { openSigning } from "./signing.js";
 
 /** Entry point of the signing thread. */
 const { curve, sign } = await openSigning(workerData);
-serve(sign, { hello: { ready: curve }, weigh: ([, transactions]) => transactions.length });
+serve(sign, { hello: { ready: curve }, weigh: ([, items]) => items.length });

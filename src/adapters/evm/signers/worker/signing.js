@@ -1,14 +1,16 @@
 // @ts-check
 import { loadCurve } from "./curve.js";
-import { signTransaction } from "./serialise.js";
+import { signDigest, signTransaction } from "./serialise.js";
 
 /**
  * Signs with the keys given at start; requests name a key by its index.
  *
  * @typedef {import("./serialise.js").EncodedTransaction} EncodedTransaction
  * @typedef {{ readonly keys: readonly Uint8Array[], readonly curve: "auto" | "javascript" }} WorkerData
- * @typedef {readonly [key: number, transactions: readonly EncodedTransaction[]]} SignRequest
- * @typedef {readonly [rawTransaction: `0x${string}`, txHash: `0x${string}`]} Signed
+ * @typedef {readonly [key: number, items: readonly (EncodedTransaction | `0x${string}`)[]]} SignRequest transactions, and
+ *   digests of messages
+ * @typedef {readonly [rawTransaction: `0x${string}`, txHash: `0x${string}`]} Signed for a digest: its signature, and the
+ *   digest
  */
 
 /** Loads the curve and makes the signing function. @param {WorkerData} data */
@@ -17,18 +19,22 @@ export async function openSigning({ keys, curve: wanted }) {
   return {
     curve: curve.kind,
     /**
-     * Signs transactions with one key.
+     * Signs transactions and digests of messages with one key.
      *
      * @param {SignRequest} request
      * @returns {Promise<readonly Signed[]>}
      */
-    async sign([key, transactions]) {
+    async sign([key, items]) {
       const privateKey = keys[key];
       if (privateKey === undefined) throw new RangeError(`the signing worker has no key ${key}`);
       /** @type {Signed[]} */
       const signed = [];
-      for (const transaction of transactions) {
-        const { rawTransaction, txHash } = await signTransaction(transaction, (hash) => curve.sign(privateKey, hash));
+      for (const item of items) {
+        if (typeof item === "string") {
+          signed.push([await signDigest(item, (hash) => curve.sign(privateKey, hash)), item]);
+          continue;
+        }
+        const { rawTransaction, txHash } = await signTransaction(item, (hash) => curve.sign(privateKey, hash));
         signed.push([rawTransaction, txHash]);
       }
       return signed;

@@ -2,10 +2,13 @@ import { afterEach, describe, expect, it, onTestFinished } from "vitest";
 import { BadKey } from "../../../../../src/adapters/evm/signers/private-keys.ts";
 import type { ToSign } from "../../../../../src/domain/keys/signing.ts";
 import type { Hex } from "../../../../../src/domain/lane.ts";
+import type { Message, MessageToSign, TypedData } from "../../../../../src/domain/messages/message.ts";
 import { type Signer, SignerAway, SigningRefused } from "../../../../../src/ports/signer.ts";
 import { addressOf, describeSignerContract } from "../../../../contracts/signer.contract.ts";
 import { createManualClock, type ManualClock } from "../../../../doubles/manual-clock.ts";
+import { MESSAGES, permit, RULES, text, toSign, typed } from "../../../../support/messages.ts";
 import { policiesOf } from "../../../../support/policies.ts";
+import { failure } from "../../../../support/signer-away.ts";
 import {
   beginningOf,
   type FakeProcess,
@@ -140,6 +143,79 @@ describe("the signing process", () => {
   });
 });
 
+describe("the signing process, asked to sign a message,", () => {
+  const bounds = (messages: object | null) => ({
+    ...wideBounds([1]),
+    policies: policiesOf(messages === null ? {} : { signers: { [ADDRESS]: { messages } } }).signers,
+  });
+  const startWith = (messages: object | null) =>
+    start({ beginning: Promise.resolve(beginningOf([KEY], bounds(messages))) });
+  const refusal = async (signer: Signer, asked: MessageToSign) => {
+    const error = await signer.signMessages(ADDRESS, [asked], 1).catch((each: unknown) => each);
+    expect(error).toBeInstanceOf(SigningRefused);
+    return (error as SigningRefused).message;
+  };
+  const elsewhere = { ...typed(permit({}, { chainId: 5 })), chainId: 5 };
+  const named = (name: string) => typed(permit({}, { name }));
+
+  it.each<[string, MessageToSign, RegExp]>([
+    ["of another domain", named("GOLD"), /messages\.permit\.domain\.name/],
+    ["of a domain that looks alike", named("G\u043eld"), /messages\.permit\.domain\.name/],
+    ["of another contract", typed(permit({}, { verifyingContract: ADDRESS })), /domain\.verifyingContract/],
+    ["of a chain that is not configured", elsewhere, /chain 5 is not one of those/],
+    ["for another spender", typed(permit({ spender: ADDRESS })), /messages\.permit\.fields\.spender/],
+    ["for more than its rule", typed(permit({ value: "1001" })), /messages\.permit\.fields\.value/],
+    ["with another prefix", text("Deliver all orders, at once"), /messages\.delivery\.prefix/],
+    ["that is a digest", toSign({ kind: "personal", bytes: `0x${"61".repeat(32)}` }), /messages\.digest/],
+    ["that is an authorisation", toSign({ kind: "personal", bytes: `0x05d8${"61".repeat(24)}` }), /never signed/],
+    // protects [Signers] src/domain/keys/signing.ts, src/adapters/evm/signers/process/serve-signer.ts
+  ])("refuses one %s although the node asks for it", async (_, asked, words) => {
+    expect(await refusal(await startWith(RULES), asked)).toMatch(words);
+  });
+
+  // protects [Signers] src/domain/keys/signing.ts, src/adapters/evm/signers/process/serve-signer.ts
+  it("refuses it without rules for messages, and before it has the policies", async () => {
+    for (const asked of MESSAGES) expect(await refusal(await startWith(null), asked)).toMatch(/no rule .* allows this/);
+    const unknowing = { ...wideBounds([1]), policies: null };
+    const signer = await start({ beginning: Promise.resolve(beginningOf([KEY], unknowing)) });
+    await expect(signer.signMessages(ADDRESS, MESSAGES, 1)).rejects.toBeInstanceOf(SignerAway);
+    signer.adoptPolicies?.(bounds(RULES).policies);
+    expect(await signer.signMessages(ADDRESS, MESSAGES, 1)).toHaveLength(MESSAGES.length);
+    signer.adoptPolicies?.(bounds(null).policies);
+    await expect(signer.signMessages(ADDRESS, MESSAGES, 1)).rejects.toBeInstanceOf(SigningRefused);
+  });
+
+  // protects [Signers] src/adapters/evm/signers/process/wire.ts, src/adapters/evm/signers/process/serve-signer.ts
+  it("reads the content itself, so that no claim of the node about it counts", async () => {
+    const signer = await startWith(RULES);
+    const [, allowed] = MESSAGES as readonly [MessageToSign, MessageToSign];
+    // The digest of a larger permit: the process signs the digest of the content, and the node finds the difference.
+    const { digest } = typed(permit({ value: "1000000" }));
+    const other = await failure(signer.signMessages(ADDRESS, [{ ...allowed, digest }], 1));
+    expect(other).toMatchObject({ lies: true, message: expect.stringMatching(/the signing process signed another/) });
+    const { message } = allowed as { message: TypedData };
+    const forms: readonly (readonly [object, RegExp])[] = [
+      [{ value: { ...message.value, value: "0x3e9" } }, /fields\.value/],
+      [{ value: { ...message.value, value: 1e3 + 0.5 } }, /it is no message: .*must be a whole number/],
+      [{ value: { ...message.value, value: ["1000", "1001"] } }, /it is no message/],
+      [{ value: { ...message.value, amount: "1001" } }, /it is no message: .*no member of Permit/],
+      [
+        { types: { ...message.types, Permit: [...(message.types.Permit ?? []), { name: "x", type: "Permit" }] } },
+        /itself/,
+      ],
+      [{ domain: { ...message.domain, chainId: "5" } }, /domain\.chainId/],
+    ];
+    for (const [change, words] of forms)
+      expect(await refusal(signer, { ...allowed, message: { ...message, ...change } as Message })).toMatch(words);
+  });
+
+  it("names the refused message of a batch", async () => {
+    const signer = await startWith(RULES);
+    const asked = [...MESSAGES, text("something else")];
+    await expect(signer.signMessages(ADDRESS, asked, 1)).rejects.toMatchObject({ index: MESSAGES.length });
+  });
+});
+
 function passing(clock: ManualClock, ms: number, fact: () => boolean): () => Promise<boolean> {
   return async () => {
     await clock.advance(ms);
@@ -157,10 +233,10 @@ function remember(processes: FakeProcess[]): FakeProcess {
  * Number of messages, in both directions, between node and signing process for the first start and ten requests, five
  * of them at once.
  */
-const MESSAGES = 16;
+const EXCHANGED = 16;
 
 describe("a failing signing process", () => {
-  it.each(Array.from({ length: MESSAGES }, (_, at) => at))(
+  it.each(Array.from({ length: EXCHANGED }, (_, at) => at))(
     // protects [Signers] src/adapters/evm/signers/process/signing-process.ts
     "loses no request silently if it is killed at message %i",
     async (at) => {

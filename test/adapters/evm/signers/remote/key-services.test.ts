@@ -8,14 +8,17 @@ import { openSigner, type SignerSources } from "../../../../../src/adapters/evm/
 import { signedHeaders } from "../../../../../src/adapters/evm/signers/remote/aws-kms.ts";
 import { systemClock } from "../../../../../src/adapters/system/clock.ts";
 import type { Hex } from "../../../../../src/domain/lane.ts";
+import type { MessageToSign } from "../../../../../src/domain/messages/message.ts";
 import type { UnsignedTransaction } from "../../../../../src/domain/transaction/transaction.ts";
 import { addressOf, CONTRACT_KEYS, describeSignerContract } from "../../../../contracts/signer.contract.ts";
 import { AWS_KEY, derSignature, startAwsKms, startGcpKms } from "../../../../support/key-services.ts";
+import { MESSAGES, signersBy } from "../../../../support/messages.ts";
 import { type ServiceServer, startServiceServer } from "../../../../support/service-server.ts";
 import { failure } from "../../../../support/signer-away.ts";
 
 const KEY: Hex = `0x${"11".repeat(32)}`;
 const ADDRESS = addressOf(KEY);
+const HALF_ORDER = 0x7fffffffffffffffffffffffffffffff5d576e7357a4501ddfe92f46681b20a0n;
 const TRANSFER: UnsignedTransaction = {
   chainId: 1,
   nonce: 7,
@@ -109,10 +112,10 @@ describe("signing with AWS KMS", () => {
       Array.from({ length: 24 }, () => TRANSFER),
     );
     expect(new Set(signed.map(({ txHash }) => txHash)).size).toBe(24);
-    const half = 0x7fffffffffffffffffffffffffffffff5d576e7357a4501ddfe92f46681b20a0n;
-    expect(signed.filter(({ rawTransaction }) => BigInt(parseTransaction(rawTransaction).s ?? "0x") > half)).toEqual(
-      [],
+    const tooHigh = signed.filter(
+      ({ rawTransaction }) => BigInt(parseTransaction(rawTransaction).s ?? "0x") > HALF_ORDER,
     );
+    expect(tooHigh).toEqual([]);
   });
 
   it("calls the region that the key's ARN names", async () => {
@@ -165,9 +168,35 @@ describe("signing with AWS KMS", () => {
     const signer = await open({ awsKmsKeyIds: ["alias/hot"] }, awsEnvironment(service));
     const forged = forge().toString("base64");
     service.answer = () => ({ body: { Signature: forged } });
-    const refused = await failure(signer.sign(ADDRESS, [TRANSFER]));
+    const refused = [
+      await failure(signer.sign(ADDRESS, [TRANSFER])),
+      await failure(signer.signMessages(ADDRESS, MESSAGES)),
+    ];
     service.answer = null;
-    expect(refused).toMatchObject({ lies: true, signed: [] });
+    expect(refused).toMatchObject([
+      { lies: true, signed: [] },
+      { lies: true, signed: [] },
+    ]);
+  });
+
+  // protects [Signers] src/adapters/evm/signers/remote/key-service.ts
+  it("signs messages with low s and v 27 or 28, whatever s the service chose", async () => {
+    const signer = await open({ awsKmsKeyIds: ["alias/hot"] }, awsEnvironment(service));
+    const many = Array.from({ length: 24 }, (_, at) => MESSAGES[at % MESSAGES.length] as MessageToSign);
+    const made = await signer.signMessages(ADDRESS, many);
+    expect(new Set(made).size).toBe(24);
+    for (const [at, signature] of made.entries()) {
+      expect(BigInt(`0x${signature.slice(66, 130)}`)).toBeLessThanOrEqual(HALF_ORDER);
+      expect(await signersBy(many[at] as MessageToSign, signature)).toEqual([ADDRESS, ADDRESS]);
+    }
+  });
+
+  it("is unavailable for messages if the service denies access", async () => {
+    const signer = await open({ awsKmsKeyIds: ["alias/hot"] }, awsEnvironment(service));
+    service.answer = () => ({ status: 400, body: { __type: "AccessDeniedException", Message: "no kms:Sign" } });
+    const away = await failure(signer.signMessages(ADDRESS, MESSAGES));
+    service.answer = null;
+    expect(away).toMatchObject({ lies: false, message: expect.stringMatching(/AccessDeniedException: no kms:Sign/) });
   });
 
   it("refuses a key of another curve at start", async () => {

@@ -7,9 +7,11 @@ import { openSigner, type SignerSources } from "../../../../../src/adapters/evm/
 import type { RemoteSignerSource } from "../../../../../src/adapters/evm/signers/remote/web3signer.ts";
 import { systemClock } from "../../../../../src/adapters/system/clock.ts";
 import type { Hex } from "../../../../../src/domain/lane.ts";
+import type { MessageToSign } from "../../../../../src/domain/messages/message.ts";
 import type { UnsignedTransaction } from "../../../../../src/domain/transaction/transaction.ts";
 import { addressOf, CONTRACT_KEYS, describeSignerContract } from "../../../../contracts/signer.contract.ts";
 import * as certificates from "../../../../support/certificates.ts";
+import { LIES, MESSAGES } from "../../../../support/messages.ts";
 import type { ServiceHandler, ServiceServer } from "../../../../support/service-server.ts";
 import { failure } from "../../../../support/signer-away.ts";
 import { startWeb3Signer, type Web3SignerOptions } from "../../../../support/web3signer.ts";
@@ -27,6 +29,7 @@ const TRANSFER: UnsignedTransaction = {
   fees: { type: "eip1559", maxFeePerGas: 20n, maxPriorityFeePerGas: 1n },
   accessList: [],
 };
+const [PERSONAL, PERMIT] = MESSAGES as readonly [MessageToSign, MessageToSign];
 const PLAIN: Omit<RemoteSignerSource, "url"> = { addresses: null, caFile: null, certFile: null, keyFile: null };
 
 async function serve(options: Partial<Web3SignerOptions> = {}): Promise<ServiceServer> {
@@ -200,6 +203,43 @@ describe("a remote signer (Web3Signer)", () => {
     };
     const away = await failure(signer.sign(ADDRESS, batch));
     expect(away.signed).toEqual(whole.slice(0, 20));
+  });
+
+  it("gets messages in the format of the Web3Signer protocol", async () => {
+    const service = await serve();
+    const signer = await open(service);
+    await signer.signMessages(ADDRESS, [PERSONAL]);
+    await signer.signMessages(ADDRESS, [PERMIT]);
+    const [first, second] = service.requests.slice(-2).map(({ body }) => JSON.parse(body));
+    expect(first).toMatchObject({ method: "eth_sign", params: [ADDRESS, Object(PERSONAL.message).bytes] });
+    expect(second).toMatchObject({ method: "eth_signTypedData", params: [ADDRESS, expect.any(String)] });
+    const { types, domain, primaryType, message } = JSON.parse(second.params[1]);
+    expect(types.EIP712Domain.map(({ name }: { name: string }) => name)).toEqual(Object.keys(domain));
+    expect({ domain, primaryType, message }).toMatchObject({
+      domain: { name: "Gold", chainId: 1 },
+      primaryType: "Permit",
+      message: { value: "1000" },
+    });
+  });
+
+  // protects [Signers] src/adapters/evm/signers/recovery.ts, src/adapters/evm/signers/remote/web3signer.ts
+  it.each(LIES)("is reported as dishonest if it answers a message with a signature %s", async (_, lie, words) => {
+    const service = await serve();
+    const signer = await open(service);
+    for (const asked of [PERSONAL, PERMIT]) {
+      const result = await lie(KEY, asked);
+      service.answer = ({ body }) => ({ body: { jsonrpc: "2.0", id: JSON.parse(body).id, result } });
+      const refused = await failure(signer.signMessages(ADDRESS, [asked]));
+      expect(refused).toMatchObject({ lies: true, message: expect.stringMatching(words) });
+    }
+  });
+
+  it("is temporarily unavailable, not dishonest, if it refuses a message", async () => {
+    const service = await serve();
+    const signer = await open(service);
+    service.answer = refusing(-32601, "Method not found");
+    const away = await failure(signer.signMessages(ADDRESS, [PERMIT]));
+    expect(away).toMatchObject({ lies: false, message: expect.stringMatching(/refused eth_signTypedData/) });
   });
 
   // protects [Signers] src/adapters/evm/rpc/http.ts

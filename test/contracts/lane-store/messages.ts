@@ -1,0 +1,179 @@
+import { expect, it } from "vitest";
+import type { Fence, Hex } from "../../../src/domain/lane.ts";
+import type { AskedSignature, SignatureRecord } from "../../../src/domain/messages/record.ts";
+import type { MessageEvent } from "../../../src/ports/lane-store.ts";
+import { aLane, commitOne, holdLane, outcomesOf } from "../../support/lane-samples.ts";
+import { asked, GREETING_RULE, greeting, permitOf, permitPolicy, SPENDER } from "../../support/message-samples.ts";
+import { forSigner, policiesOf } from "../../support/policies.ts";
+import type { LaneStoreContext } from "../lane-store.contract.ts";
+import type { Store } from "../store-subject.ts";
+
+const SIGNATURE: Hex = `0x${"1".repeat(128)}1b`;
+const OTHER_SIGNATURE: Hex = `0x${"2".repeat(128)}1c`;
+
+/** A message is judged, counted and kept in one commit of its lane's owner, before it is signed. */
+export function messagesContract(context: LaneStoreContext): void {
+  const under = async (policy: object, work: (store: Store, fence: Fence) => Promise<void>) => {
+    const lane = aLane();
+    const store = await context.subject.connect(forSigner(lane.signer, policy));
+    try {
+      await work(store, await holdLane(store, lane));
+    } finally {
+      await store.close();
+    }
+  };
+  const sign = (store: Store, fence: Fence, request: AskedSignature) =>
+    commitOne(store, { kind: "signMessage", fence, asked: request });
+  const settle = (store: Store, fence: Fence, { requestId }: AskedSignature, event: MessageEvent) =>
+    commitOne(store, { kind: "settleMessage", fence, requestId, event });
+  const signed = { kind: "sign", signature: SIGNATURE } as const;
+  const approve = { kind: "approve", actor: "operator:boss", reason: "checked" } as const;
+  const permit = (fence: Fence, value: number, parts: Partial<AskedSignature> = {}) =>
+    asked(permitOf(fence.lane.signer, { value }), parts);
+  const stored = async (store: Store, { signatureId }: AskedSignature) =>
+    (await store.signature(signatureId)) as SignatureRecord;
+
+  // protects [Messages] src/domain/ledger/messages.ts, src/adapters/postgres/commit/needs.ts
+  it("a message that no rule allows is refused, and nothing of it is kept", async () => {
+    await under({ to: [SPENDER] }, async (store, fence) => {
+      const request = permit(fence, 1);
+      expect(await sign(store, fence, request)).toMatchObject({ result: "forbidden", rule: "signer.messages" });
+      expect(await store.signature(request.signatureId)).toBeNull();
+    });
+    const fence = await holdLane(context.store);
+    expect(await sign(context.store, fence, permit(fence, 1)), "without policies").toMatchObject({
+      ...{ result: "forbidden", rule: "signer.messages" },
+    });
+  });
+
+  it("an allowed message is kept with what was shown, its asker and its rule, and then with its signature", () =>
+    under(permitPolicy(), async (store, fence) => {
+      const request = permit(fence, 5, { owner: "checkout", requestId: "permit-1" });
+      expect(await sign(store, fence, request)).toMatchObject({ status: "message", result: "kept", isNew: true });
+      const { lane } = fence;
+      const kept = { ...request, lane, rule: "usdc", amount: 0n, expiresAt: null, decision: null };
+      expect(await stored(store, request)).toMatchObject({ ...kept, state: "ALLOWED", signature: null });
+      await settle(store, fence, request, signed);
+      const after = await stored(store, request);
+      expect(after).toMatchObject({ ...kept, state: "SIGNED", signature: SIGNATURE });
+      expect(after.signedAt).toBeInstanceOf(Date);
+      expect(after.message).toEqual(request.message);
+    }));
+
+  // protects [Messages] src/domain/ledger/messages.ts
+  it("a repeat finds what was committed and is counted once; of two signatures the first is kept", () =>
+    under(permitPolicy({ signatures: { perDay: 1 } }), async (store, fence) => {
+      const request = permit(fence, 5, { requestId: "permit-1" });
+      await sign(store, fence, request);
+      const again = { ...permit(fence, 5), requestId: "permit-1" };
+      const repeat = await sign(store, fence, again);
+      expect(repeat).toMatchObject({ result: "kept", isNew: false, record: { signatureId: request.signatureId } });
+      await settle(store, fence, request, signed);
+      const late = await settle(store, fence, request, { kind: "sign", signature: OTHER_SIGNATURE });
+      expect(late).toMatchObject({ result: "kept", record: { signature: SIGNATURE } });
+      expect(await sign(store, fence, again)).toMatchObject({ record: { signature: SIGNATURE } });
+      expect(await sign(store, fence, permit(fence, 6))).toMatchObject({
+        rule: "signer.messages.usdc.signatures.perDay",
+      });
+    }));
+
+  it("a request id of another message, or of another API key, is refused", () =>
+    under(permitPolicy(), async (store, fence) => {
+      const request = permit(fence, 5, { requestId: "permit-1", owner: "ann" });
+      await sign(store, fence, request);
+      const other = permit(fence, 6, { requestId: "permit-1", owner: "ann" });
+      expect(await sign(store, fence, other)).toMatchObject({ result: "reused", another: false });
+      const byBob = permit(fence, 5, { requestId: "permit-1", owner: "bob" });
+      expect(await sign(store, fence, byBob)).toMatchObject({ result: "reused", another: true });
+    }));
+
+  // protects [Messages] src/domain/ledger/messages.ts
+  it("amounts and numbers are counted within one commit, by later commits and by the next owner", () =>
+    under(permitPolicy({ amount: { field: "value", perHour: "10" } }), async (store, fence) => {
+      const writes = [6, 5, 4].map((value) => ({ kind: "signMessage", fence, asked: permit(fence, value) }) as const);
+      const outcomes = await outcomesOf(store, writes);
+      expect(outcomes.map((each) => (each.status === "message" ? each.result : each.status))).toEqual([
+        ...["kept", "forbidden", "kept"],
+      ]);
+      await store.releaseLane(fence);
+      const next = await context.subject.connect(
+        forSigner(fence.lane.signer, permitPolicy({ amount: { field: "value", perHour: "11" } })),
+      );
+      const taken = await holdLane(next, fence.lane);
+      const rule = "signer.messages.usdc.amount.perHour";
+      expect(await sign(next, taken, permit(taken, 2))).toMatchObject({ result: "forbidden", rule });
+      expect(await sign(next, taken, permit(taken, 1))).toMatchObject({ result: "kept" });
+      expect(await outcomesOf(store, [{ kind: "signMessage", fence, asked: permit(fence, 0) }])).toEqual([
+        { status: "fenced" },
+      ]);
+      await next.close();
+    }));
+
+  it("a message above the bound waits, and is counted when a second key approves it", () =>
+    under(
+      permitPolicy({ amount: { field: "value", perHour: "10" }, requireApproval: { aboveAmount: "3" } }),
+      async (store, fence) => {
+        const [first, second] = [permit(fence, 6), permit(fence, 6)];
+        for (const request of [first, second]) {
+          expect(await sign(store, fence, request)).toMatchObject({ record: { state: "AWAITING_APPROVAL" } });
+        }
+        expect(await settle(store, fence, first, signed), "before its approval").toMatchObject({ result: "conflict" });
+        expect(await settle(store, fence, first, approve)).toMatchObject({ record: { state: "ALLOWED" } });
+        expect(await settle(store, fence, second, approve), "above the hour's limit").toMatchObject({
+          ...{ result: "forbidden", rule: "signer.messages.usdc.amount.perHour" },
+        });
+        expect(await stored(store, second)).toMatchObject({ state: "AWAITING_APPROVAL", decision: null });
+        const reject = { ...approve, kind: "reject" } as const;
+        expect(await settle(store, fence, second, reject)).toMatchObject({ record: { state: "REJECTED" } });
+        expect(await settle(store, fence, second, approve)).toMatchObject({ result: "conflict" });
+        const { decision } = await stored(store, first);
+        expect(decision).toMatchObject({ actor: "operator:boss", reason: "checked" });
+        expect(await settle(store, fence, first, signed)).toMatchObject({ record: { state: "SIGNED" } });
+      },
+    ));
+
+  // protects [Messages] src/domain/ledger/messages.ts
+  it("a message that was allowed and not signed is judged again by the policy in force", () =>
+    under(permitPolicy(), async (store, fence) => {
+      const request = permit(fence, 5);
+      await sign(store, fence, request);
+      const stricter = await context.subject.connect(
+        forSigner(fence.lane.signer, permitPolicy({ fields: { value: { max: "4" } } })),
+      );
+      const rule = "signer.messages.usdc.fields.value";
+      expect(await sign(store, fence, request)).toMatchObject({ result: "forbidden", rule });
+      await stricter.close();
+    }));
+
+  it("a key's rules must allow the message, too", async () => {
+    const lane = aLane();
+    const keyRules = permitPolicy({ fields: { value: { max: "4" } } });
+    const policies = policiesOf({ signers: { [lane.signer]: permitPolicy() }, keys: { shop: keyRules } });
+    const store = await context.subject.connect(policies);
+    const fence = await holdLane(store, lane);
+    expect(await sign(store, fence, permit(fence, 5, { owner: "shop" }))).toMatchObject({
+      ...{ result: "forbidden", rule: "key.messages.usdc.fields.value" },
+    });
+    expect(await sign(store, fence, permit(fence, 4, { owner: "shop" }))).toMatchObject({ result: "kept" });
+    await store.close();
+  });
+
+  it("requested signatures are listed by signer, asker and state, newest first, in pages", () =>
+    under({ messages: { personal: [GREETING_RULE] } }, async (store, fence) => {
+      const requests = ["one", "two", "three"].map((text, at) =>
+        asked(greeting(text), { owner: at === 1 ? "ann" : "bob" }),
+      );
+      for (const request of requests) await sign(store, fence, request);
+      await settle(store, fence, requests[0] as AskedSignature, signed);
+      const { signer, chainId } = fence.lane;
+      const ids = async (filter: object) =>
+        (await store.signatures({ signer, limit: 10, ...filter })).map(({ signatureId }) => signatureId);
+      const [one, two, three] = requests.map(({ signatureId }) => signatureId);
+      expect(await ids({})).toEqual([three, two, one]);
+      expect(await ids({ owner: "ann" })).toEqual([two]);
+      expect(await ids({ state: "SIGNED", chainId })).toEqual([one]);
+      expect(await ids({ after: three, limit: 1 })).toEqual([two]);
+      expect(await ids({ within: { signers: new Set(), chains: null } })).toEqual([]);
+      expect(await ids({ chainId: chainId + 1 })).toEqual([]);
+    }));
+}
