@@ -1,4 +1,4 @@
--- works with: 0038_figures.sql
+-- works with: 0036_private_endpoints.sql
 
 -- Messages that callers asked to have signed: what was shown, the asker, the rule that allowed it, and the signature. A row is
 -- committed before the key signs. Request ids are of this table alone: a transaction may have the same one.
