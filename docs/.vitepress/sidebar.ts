@@ -105,6 +105,7 @@ export const CHAPTERS: readonly Chapter[] = [
       ["Pools of signers", "docs/pools.md"],
       ["Time limits and holds", "docs/time-and-holds.md"],
       ["Nonces you sign with", "docs/nonces.md"],
+      ["Webhooks for outcomes", "docs/webhooks.md"],
     ],
   },
   {

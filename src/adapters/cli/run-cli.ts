@@ -22,6 +22,7 @@ import { addSigners } from "./signers.ts";
 import type { CliIo } from "./terminal.ts";
 import { addTransactions } from "./transactions.ts";
 import { addWatch } from "./watch.ts";
+import { addWebhooks } from "./webhooks.ts";
 import { addAbis, addWhoami } from "./whoami.ts";
 
 export interface ServeOptions extends CommandOptions {
@@ -153,6 +154,7 @@ function addInGroups(program: Command, actions: CliActions, io: CliIo) {
   addWatch(program, ports);
   addCompletions(program, ports);
   addExport(program, ports);
+  addWebhooks(program, ports);
   addNonces(program, ports);
   program.commandsGroup("Act on a transaction:");
   addOperating(program, ports);

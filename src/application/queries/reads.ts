@@ -82,13 +82,20 @@ const LOOK_EVERY_MS = 250;
 export class Feed {
   private readonly ports;
   private sleepers = new Set<() => void>();
+  private grown: () => void = () => undefined;
 
   constructor(ports: FeedPorts) {
     this.ports = ports;
   }
 
-  /** Called after this node appended to the feed: wakes the waiting readers. */
+  /** Registers a listener that is called whenever the feed may have grown. */
+  onGrew(listener: () => void): void {
+    this.grown = listener;
+  }
+
+  /** Called after a node appended to the feed: wakes the waiting readers. */
   grew(): void {
+    this.grown();
     const woken = this.sleepers;
     this.sleepers = new Set();
     for (const wake of woken) wake();

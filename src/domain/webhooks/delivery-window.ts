@@ -115,7 +115,10 @@ export class DeliveryWindow<T extends Outcome> {
   }
 
   /** The outcome was not delivered. `pauseMs`: pause of its lane, by the number of its failures in a row. */
-  failed(outcome: T, { nowMs, now, pauseMs }: { nowMs: number; now: Date; pauseMs: (failures: number) => number }): void {
+  failed(
+    outcome: T,
+    { nowMs, now, pauseMs }: { nowMs: number; now: Date; pauseMs: (failures: number) => number },
+  ): void {
     const key = laneKey(outcome.lane);
     const queue = this.lanes.get(key);
     if (queue === undefined) return;

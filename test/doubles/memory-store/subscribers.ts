@@ -65,7 +65,11 @@ type Changes = Partial<Omit<SubscriberEntry, "subscriber">> & { readonly subscri
 function changes(
   state: DatabaseState,
   { subscriber }: SubscriberEntry,
-  { change, reason, now }: Pick<SubscriberDecision, "reason"> & { readonly change: SubscriberChange; readonly now: Date },
+  {
+    change,
+    reason,
+    now,
+  }: Pick<SubscriberDecision, "reason"> & { readonly change: SubscriberChange; readonly now: Date },
 ): Changes {
   const untroubled = { failingSince: null, nextTryAt: null };
   switch (change.action) {
@@ -118,7 +122,12 @@ export function writeDeliveries(
     if (entry === undefined || entry.owner !== instanceId || entry.token !== term.token) continue;
     if (!isAlive(state.instances.get(instanceId), now)) continue;
     const subscriber = { ...entry.subscriber, ...rest, paused: paused && { ...paused, at: now } };
-    state.subscribers.set(term.subscriberId, { ...entry, subscriber, done, owner: paused === null ? instanceId : null });
+    state.subscribers.set(term.subscriberId, {
+      ...entry,
+      subscriber,
+      done,
+      owner: paused === null ? instanceId : null,
+    });
     written.add(term.subscriberId);
   }
   return written;

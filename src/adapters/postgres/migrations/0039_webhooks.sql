@@ -1,4 +1,4 @@
--- works with: 0038_figures.sql
+-- works with: 0036_private_endpoints.sql
 
 -- Receivers of webhooks for outcomes. `position`: every outcome up to it is delivered or filtered out; `done`: those above it that
 -- are delivered. `owner_instance` and `token`: the term of the instance that delivers. Each change by a person ends the term, too.

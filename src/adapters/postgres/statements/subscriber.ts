@@ -49,13 +49,12 @@ export interface ListedRow extends SubscriberRow, Pick<SubscriberRecord, "behind
 
 /** Lists all subscribers with their live owners and their backlogs. */
 export const listSubscribers = statement<ListedRow>("list-subscribers")`
-  SELECT ${COLUMNS}, o.instance_id, o.node_id, greatest(f.last_seq - s.position, 0) AS behind,
+  SELECT ${COLUMNS}, o.instance_id, o.node_id,
+    greatest((SELECT f.last_seq FROM fencepost.feed AS f WHERE f.only_row) - s.position, 0) AS behind,
     (SELECT c.at FROM fencepost.completion AS c WHERE c.seq > s.position ORDER BY c.seq LIMIT 1) AS behind_since,
     clock_timestamp() AS read_at
   FROM fencepost.subscriber AS s
-  CROSS JOIN fencepost.feed AS f
   LEFT JOIN fencepost.node_instance AS o ON o.instance_id = s.owner_instance AND NOT o.dead
-  WHERE f.only_row
   ORDER BY s.name`;
 
 /** SQL: records who changed the subscribers of the CTE `changed`. $1: the actor; $2: the reason or null. */
@@ -176,8 +175,7 @@ const ID = "subscriber_id uuid" as const;
 export const takeSubscribers = changing(ID, "take-subscribers", "subscribers taken")`
   UPDATE fencepost.subscriber AS s
   SET owner_instance = $2, token = s.token + 1
-  FROM (${lists(ID)}) AS k
-  WHERE s.subscriber_id = k.subscriber_id AND s.paused_by IS NULL
+  WHERE s.subscriber_id = ANY ($1::uuid[]) AND s.paused_by IS NULL
     AND (
       s.owner_instance IS NULL
       OR coalesce((SELECT o.dead FROM fencepost.node_instance AS o WHERE o.instance_id = s.owner_instance), true)
@@ -194,7 +192,8 @@ export const readOwnSubscribers = statement<SubscriberRow & { readonly done: rea
   FROM fencepost.subscriber AS s
   WHERE s.subscriber_id = ANY ($1::uuid[]) AND s.owner_instance = $2`;
 
-const PROGRESS = `subscriber_id uuid, token bigint, epoch integer, position bigint, done text, failing_since timestamptz,
+const PROGRESS =
+  `subscriber_id uuid, token bigint, epoch integer, position bigint, done text, failing_since timestamptz,
   last_status integer, last_reason text, last_at timestamptz, next_try_at timestamptz, delivered_at timestamptz,
   paused_by text, paused_why text` as const;
 const INSTANCE = behind(PROGRESS);
@@ -209,8 +208,11 @@ export const writeDeliveries = taking(PROGRESS)<{ readonly subscriberId: string 
     SELECT s.subscriber_id
     FROM fencepost.subscriber AS s
     JOIN (${lists(PROGRESS)}) AS p ON p.subscriber_id = s.subscriber_id AND p.token = s.token
-    JOIN fencepost.node_instance AS n ON n.instance_id = s.owner_instance
-    WHERE s.owner_instance = ${INSTANCE} AND NOT n.dead AND n.expires_at > clock_timestamp()
+    WHERE s.subscriber_id = ANY ($1::uuid[]) AND s.owner_instance = ${INSTANCE}
+      AND (
+        SELECT NOT n.dead AND n.expires_at > clock_timestamp() FROM fencepost.node_instance AS n
+        WHERE n.instance_id = ${INSTANCE}
+      )
     ORDER BY s.subscriber_id
     FOR NO KEY UPDATE OF s
   )
@@ -221,5 +223,6 @@ export const writeDeliveries = taking(PROGRESS)<{ readonly subscriberId: string 
     paused_at = CASE WHEN p.paused_by IS NULL THEN NULL ELSE clock_timestamp() END,
     owner_instance = CASE WHEN p.paused_by IS NULL THEN s.owner_instance END
   FROM held, (${lists(PROGRESS)}) AS p
-  WHERE s.subscriber_id = held.subscriber_id AND p.subscriber_id = held.subscriber_id
+  WHERE s.subscriber_id = ANY ($1::uuid[]) AND s.subscriber_id = held.subscriber_id
+    AND p.subscriber_id = held.subscriber_id
   RETURNING s.subscriber_id`;

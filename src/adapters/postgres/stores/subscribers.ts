@@ -18,16 +18,24 @@ import { writeLease, writeRows } from "./leases.ts";
  * `delivering`: connections for claims and progress, which must not be those of leases or commits. `leasing`: those for
  * changes by people.
  */
-export function subscribersIn(
-  reading: Reading,
-  leasing: DurableRuntime,
-  delivering: DurableRuntime,
-): SubscriberStore {
+export function subscribersIn(reading: Reading, leasing: DurableRuntime, delivering: DurableRuntime): SubscriberStore {
   return {
     subscribers: async () => (await ask(reading, sql.listSubscribers())).map(recordOf),
     async addSubscriber({ subscriberId, name, url, filter, secretId, after, giveUpAfterMs, createdBy }, actor) {
       const { signers, chains, keys, states } = filter;
-      const values = [subscriberId, name, url, signers, chains, keys, states, secretId, after, giveUpAfterMs, createdBy];
+      const values = [
+        subscriberId,
+        name,
+        url,
+        signers,
+        chains,
+        keys,
+        states,
+        secretId,
+        after,
+        giveUpAfterMs,
+        createdBy,
+      ];
       const [row] = await writeRows(leasing, sql.insertSubscriber(actor, null, ...values));
       return row?.result ?? "taken";
     },
@@ -102,7 +110,10 @@ function subscriberOf(row: sql.SubscriberRow): Subscriber {
   return {
     ...rest,
     filter: { signers, chains, keys, states },
-    paused: pausedBy === null || pausedWhy === null || pausedAt === null ? null : { by: pausedBy, why: pausedWhy, at: pausedAt },
+    paused:
+      pausedBy === null || pausedWhy === null || pausedAt === null
+        ? null
+        : { by: pausedBy, why: pausedWhy, at: pausedAt },
     lastAnswer: lastAt === null ? null : { status: lastStatus, reason: lastReason, at: lastAt },
   };
 }
