@@ -36,8 +36,8 @@ const NONCE_IN_TRANSACTION =
   "cannot be named for a send inside your own transaction: its nonce is given after your COMMIT";
 
 /**
- * Options of `createFencepost`: every setting of docs/configuration.md under its name there (settings of the HTTP server
- * are ignored), and those that only a program can pass.
+ * Options of `createFencepost`: every setting of docs/configuration.md under its name there (those of the HTTP server and
+ * `logLevel` are ignored), and those that only a program can pass.
  */
 export interface FencepostOptions extends Omit<FencepostConfig, "stuckHook"> {
   /** PostgreSQL of this process and of every other node: `postgres://user:password@host:5432/database`. */

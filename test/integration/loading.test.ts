@@ -2,6 +2,7 @@
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath, pathToFileURL } from "node:url";
+import { rolldown } from "rolldown";
 import { describe, expect, it, onTestFinished } from "vitest";
 import { spawnScript } from "../support/node-process.ts";
 import { makeTemporaryDirectory } from "../support/temporary-directory.ts";
@@ -33,6 +34,27 @@ describe("the package", () => {
     expect(await run("--input-type=commonjs", "--no-warnings", "-e", script)).toEqual({
       ...{ code: 0, stderr: "" },
       stdout: MODULES.map((path) => `${path} true\n`).join(""),
+    });
+  });
+
+  it("explains itself inside a bundle that keeps the URL of its module, as Next.js makes one", async () => {
+    const { path, remove } = await makeTemporaryDirectory();
+    onTestFinished(remove);
+    const url = JSON.stringify(pathToFileURL(`${root}dist/main/create-fencepost.js`).href);
+    const bundle = await rolldown({
+      input: `${root}dist/index.js`,
+      external: [/library\.js$/],
+      transform: { define: { "import.meta.url": url } },
+      ...{ platform: "node", logLevel: "silent", makeAbsoluteExternalsRelative: false },
+    });
+    await bundle.write({ file: join(path, "bundle.mjs") });
+    await bundle.close();
+    const script = `
+      import { createFencepost } from ${JSON.stringify(pathToFileURL(join(path, "bundle.mjs")).href)};
+      await createFencepost({}).catch(({ code, message }) => console.log(code, message));`;
+    expect(await run("--input-type=module", "-e", script)).toEqual({
+      ...{ code: 0, stderr: "" },
+      stdout: expect.stringMatching(/^CONFIGURATION .*Mark fencepost as external .*serverExternalPackages/),
     });
   });
 

@@ -58,6 +58,7 @@ const FILES: Readonly<Record<string, string>> = {
     const paths = ["client", "viem", "ethers", "testing", "config"];
     console.log(paths.map((path) => Object.keys(require("fencepost/" + path)).length > 0).join());`,
   "required.cjs": `const ${NAMES} = require("fencepost"); ${ASYNC}`,
+  "static.test.mjs": `${IMPORT} test("sends", async () => {${SEND}});`,
   "app.test.js": `test("sends", async () => { const ${NAMES} = await import("fencepost"); ${SEND} });`,
   "app.spec.mjs": `import { test } from "vitest"; ${IMPORT} test("sends", async () => {${SEND}}, 60_000);`,
   "typed/app.ts": IMPORT + ASYNC,
@@ -72,6 +73,9 @@ const FILES: Readonly<Record<string, string>> = {
     },
   }),
 };
+
+/** Scripts that need nothing but the package. */
+const SCRIPTS = ["imported.mjs", "required.cjs"];
 
 type Argv = readonly string[];
 
@@ -95,10 +99,10 @@ function webpack(filename: string, externals: object): Argv {
 let directory: TemporaryDirectory;
 let stack: Stack;
 
-async function node(argv: Argv, program = process.execPath) {
+async function node(argv: Argv, program = process.execPath, place = directory.path) {
   const { address, privateKey } = stack.strangers[0] as Stack["strangers"][number];
   const variables = { DATABASE: stack.databaseUrl, RPC: stack.rpcUrl, KEY: privateKey, SIGNER: address };
-  const child = spawnProgram(program, argv, { directory: directory.path, variables });
+  const child = spawnProgram(program, argv, { directory: place, variables });
   const { code } = await child.exited;
   return { code, output: child.stdout() + child.stderr() };
 }
@@ -117,21 +121,20 @@ afterAll(async () => {
 
 describe("the packed library sends a transaction if it is loaded by", () => {
   it.each<readonly [name: string, build: Argv | null, run: Argv]>([
-    ["import", null, ["imported.mjs"]],
     ["import in node -e", null, ["--input-type=module", "-e", IMPORT + SEND]],
-    ["require", null, ["required.cjs"]],
     ["TypeScript compiled to CommonJS", tsc("typescript", "nodenext"), ["typed/nodenext/app.js"]],
     ["TypeScript 5 with node10 resolution", tsc("typescript-5", "node10"), ["typed/node10/app.js"]],
     ["tsx", null, ["node_modules/tsx/dist/cli.mjs", "typed/app.ts"]],
     ["ts-node", null, [...TS_NODE, "typed/app.ts"]],
     ["Vitest", null, ["node_modules/vitest/vitest.mjs", "run", "app.spec.mjs"]],
     ["Jest", null, ["--experimental-vm-modules", "node_modules/jest/bin/jest.js", "app.test.js"]],
+    ["Jest in an ES module", null, ["--experimental-vm-modules", "node_modules/jest/bin/jest.js", "static.test.mjs"]],
     ["a bundle of esbuild in ESM", esbuild("external.mjs", ["fencepost"]), ["dist/external.mjs"]],
     ["a bundle of esbuild in CommonJS", esbuild("external.cjs", ["fencepost"]), ["dist/external.cjs"]],
     ["a bundle of webpack", webpack("webpack.cjs", { fencepost: "commonjs fencepost" }), ["dist/webpack.cjs"]],
   ])("%s", { timeout: 240_000 }, async (name, build, run) => {
     if (build !== null) expect(await node(build)).toEqual({ code: 0, output: "" });
-    const said = ["Jest", "Vitest"].includes(name) ? /CONFIRMED/ : /^CONFIRMED\n$/;
+    const said = /Jest|Vitest/.test(name) ? /CONFIRMED/ : /^CONFIRMED\n$/;
     expect(await node(run)).toEqual({ code: 0, output: expect.stringMatching(said) });
   });
 });
@@ -139,7 +142,7 @@ describe("the packed library sends a transaction if it is loaded by", () => {
 describe.each(NODES)("the packed library on Node %s", (version) => {
   const program = () => join(directory.path, `node_modules/node-${version}/bin/node`);
 
-  it.each(["imported.mjs", "required.cjs"])("sends a transaction by %s", { timeout: 240_000 }, async (file) => {
+  it.each(SCRIPTS)("sends a transaction by %s", { timeout: 240_000 }, async (file) => {
     expect(await node([file], program())).toEqual({ code: 0, output: "CONFIRMED\n" });
   });
 
@@ -149,7 +152,7 @@ describe.each(NODES)("the packed library on Node %s", (version) => {
   });
 });
 
-describe("the types of the packed library", () => {
+describe("the packed library alone, without optional packages such as viem,", () => {
   let bare: TemporaryDirectory;
   beforeAll(async () => {
     bare = await makeTemporaryDirectory();
@@ -157,20 +160,25 @@ describe("the types of the packed library", () => {
     const app = `import { createFencepost, type FencepostOptions } from "fencepost";
       export const open = (options: FencepostOptions) => createFencepost(options);
       ${reexports("client", "config")}`;
-    const files = { "package.json": "{}", "app.ts": app, "tsconfig.json": JSON.stringify({ compilerOptions }) };
-    for (const [name, text] of Object.entries(files)) writeFileSync(join(bare.path, name), text);
+    const typed = { "package.json": "{}", "app.ts": app, "tsconfig.json": JSON.stringify({ compilerOptions }) };
+    for (const name of SCRIPTS) writeFileSync(join(bare.path, name), `${FILES[name]}`);
+    for (const [name, text] of Object.entries(typed)) writeFileSync(join(bare.path, name), text);
     npmInstall(bare.path, [pack(bare.path)]);
   }, 300_000);
   afterAll(() => bare?.remove());
 
+  it.each(SCRIPTS)("sends a transaction by %s", { timeout: 240_000 }, async (file) => {
+    expect(readdirSync(join(bare.path, "node_modules"))).not.toContain("viem");
+    expect(await node([file], process.execPath, bare.path)).toEqual({ code: 0, output: "CONFIRMED\n" });
+  });
+
   it.each(["typescript", "typescript-5"])(
-    "are whole for %s without optional packages such as viem",
+    "has whole types for %s",
     async (version) => {
-      expect(readdirSync(join(bare.path, "node_modules"))).not.toContain("viem");
       const argv = [join(directory.path, `node_modules/${version}/bin/tsc`), "-p", join(bare.path, "tsconfig.json")];
       expect(await node(argv)).toEqual({ code: 0, output: "" });
     },
-    120_000,
+    240_000,
   );
 });
 

@@ -153,7 +153,8 @@ export class FencepostNode {
 
   /**
    * Graceful end. If other nodes are live, they get the lanes at once, and requests that still arrive here are
-   * forwarded until the drain timeout; a single node answers the creates under way first.
+   * forwarded until the drain timeout. A single node, and a node without a URL, to which nobody sends requests, answers
+   * the creates under way first and then ends.
    */
   async close(): Promise<void> {
     this.drain();
@@ -163,7 +164,7 @@ export class FencepostNode {
     await bounded(clock, cluster.drain(), deadlineMs);
     // Write the last figures while this node owns lanes. The lanes wait only a moment for them.
     const counted = bounded(clock, book.write(), clock.monotonicMs() + FIGURES_MS);
-    if (cluster.peers > 0) await this.leaveToOthers(deadlineMs);
+    if (cluster.peers > 0 && settings.url !== "") await this.leaveToOthers(deadlineMs);
     else while (this.reception.underWay > 0 && clock.monotonicMs() < deadlineMs) await clock.sleep(10);
     lanes.close(DRAINING);
     lanes.dropAll(DRAINING, "putOff");

@@ -59,6 +59,35 @@ describe("an embedded node beside a node with a URL", () => {
   );
 });
 
+describe("an embedded node that closes beside a node with a URL", () => {
+  /** The last create is in progress when the node closes. Returns how long closing took, in simulated milliseconds. */
+  async function closes(embedded: WorldNode) {
+    await world.settle(embedded.node.api.create(transfer({ requestId: "before" })));
+    const last = embedded.node.api.create(transfer({ requestId: "last" }));
+    const startedMs = world.clock.monotonicMs();
+    await world.settle(embedded.node.close(), 30_000);
+    const tookMs = world.clock.monotonicMs() - startedMs;
+    expect(await world.settle(last)).toMatchObject({ outcome: "created", nonce: 1 });
+    return tookMs;
+  }
+
+  it.each([
+    ["its own lane", SIGNERS.slice(1)],
+    ["a lane of the other node", SIGNERS],
+    // protects [Replicas that embed the library] src/application/loops/node.ts
+  ])("answers the create in progress on %s, and does not wait out the drain timeout", async (_, others) => {
+    world = new World({ hints: true });
+    const reachable = await world.startNode({ signers: others });
+    const embedded = await world.startNode({ embedded: true, signers: SIGNERS.slice(0, 1) });
+    await world.until(() => lanesOf(reachable) === others.length && held([embedded, reachable]) === 3, 30_000);
+    expect(await closes(embedded)).toBeLessThan(1_000);
+    const successor = await world.startNode({ embedded: true });
+    await world.until(() => held([successor, reachable]) === SIGNERS.length, 1_500);
+    await world.allSettled(2);
+    checkInvariants(world);
+  });
+});
+
 describe("embedded nodes without other nodes", () => {
   // protects [Replicas that embed the library] src/application/cluster/route.ts, src/application/cluster/pending-requests.ts
   it("share the lanes", async () => {
