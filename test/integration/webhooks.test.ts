@@ -2,7 +2,7 @@
 import { createHmac } from "node:crypto";
 import { Webhook as Verifier } from "standardwebhooks";
 import { describe, expect } from "vitest";
-import type { Completion, NewWebhook } from "../../src/client/index.ts";
+import { type Completion, createClient, type NewWebhook } from "../../src/client/index.ts";
 import { it as base, OTHER_SIGNER, RECIPIENT, SHORT_LEASE, SIGNER } from "../support/integration.ts";
 import type { NodeProcess, Variables } from "../support/node-process.ts";
 import { range } from "../support/transfers.ts";
@@ -21,8 +21,9 @@ const it = base.extend<{ readonly receiver: WebhookReceiver & { readonly url: st
   },
 });
 
+/** Sends through the SDK, which repeats a request that a busy node refuses. */
 const send = (node: NodeProcess, signer: `0x${string}`, requestId: string) =>
-  node.client.send({ signer, requestId, payload: { to: RECIPIENT, value: 1n } });
+  createClient({ url: node.url }).send({ signer, requestId, payload: { to: RECIPIENT, value: 1n } });
 
 function headersOf({ headers }: Received): Record<string, string> {
   return Object.fromEntries(Object.entries(headers).map(([name, value]) => [name, String(value)]));
@@ -86,10 +87,8 @@ describe("webhooks for outcomes", () => {
     const webhook = await both[0].client.addWebhook({ name: "books", url: receiver.url, after: 0 });
     const owner = async () => (await both[0].client.webhook(webhook.subscriberId)).nodeId;
     await waitUntil(async () => (await owner()) !== null, "a node delivers");
-    const doomed = both.find(({ nodeId }) => nodeId === undefined) ?? both[0];
     const name = await owner();
     const [dying, living] = both[0].nodeId === name ? [both[0], both[1]] : [both[1], both[0]];
-    expect(doomed).toBeDefined();
     const first = await Promise.all(range(30).map((n) => send(living, SIGNER, `before-${n}`)));
     await waitUntil(() => receiver.received.length > 3, "some outcomes are delivered");
     dying.signal("SIGKILL");
