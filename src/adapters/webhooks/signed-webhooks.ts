@@ -7,6 +7,8 @@
  * while it is replaced.
  */
 import { createHmac, hash, hkdfSync } from "node:crypto";
+import { setMaxListeners } from "node:events";
+import { type Dispatcher, request } from "undici";
 import type { ReceiverAnswer } from "../../domain/webhooks/receiver-answers.ts";
 import { retryAfterMs } from "../../domain/webhooks/receiver-answers.ts";
 import type { Clock } from "../../ports/clock.ts";
@@ -15,8 +17,10 @@ import type { SecretName, WebhookEvent, WebhookMessage, WebhookSender } from "..
 
 export interface SignedWebhooksOptions {
   readonly clock: Pick<Clock, "now" | "after">;
-  /** Fetch that connects only to addresses that webhooks may reach (guarded-fetch.ts). */
-  readonly fetch: typeof globalThis.fetch;
+  /** Connections to addresses that webhooks may reach, and to no others (guarded-fetch.ts). */
+  readonly dispatcher: Dispatcher;
+  /** Names the sender to receivers and their firewalls. */
+  readonly userAgent: string;
   /** Secrets that the nodes share; empty: no secret can be derived. The first one makes what a person is shown. */
   readonly secrets: readonly string[];
   /** The feed's item as JSON. */
@@ -68,6 +72,7 @@ export function createSignedWebhooks(options: SignedWebhooksOptions): WebhookSen
       const body = JSON.stringify(bodyOf(message.event, present));
       const headers = {
         "content-type": "application/json",
+        "user-agent": options.userAgent,
         "fencepost-event": message.event.kind,
         ...signed(message, body),
       };
@@ -87,52 +92,52 @@ function bodyOf(event: WebhookEvent, present: SignedWebhooksOptions["present"]):
   return { type, ...rest };
 }
 
+/** Posts with undici's `request`: `fetch` costs the node three times as much for each delivery. No redirect is followed. */
 async function post(
-  { clock, fetch }: SignedWebhooksOptions,
+  { clock, dispatcher }: SignedWebhooksOptions,
   { url, signal }: WebhookMessage,
-  request: { readonly headers: Readonly<Record<string, string>>; readonly body: string },
+  content: { readonly headers: Readonly<Record<string, string>>; readonly body: string },
 ): Promise<ReceiverAnswer> {
-  const deadline = new AbortController();
-  const late = () => deadline.abort(new Error(`no HTTP response in ${ANSWER_WITHIN_MS / 1_000} s`));
-  const cancelTimer = clock.after(ANSWER_WITHIN_MS, late);
-  const signals = signal === undefined ? deadline.signal : AbortSignal.any([deadline.signal, signal]);
+  const stopping = new AbortController();
+  let reason = `no HTTP response in ${ANSWER_WITHIN_MS / 1_000} s`;
+  const cancelTimer = clock.after(ANSWER_WITHIN_MS, () => stopping.abort());
+  const stop = () => {
+    reason = "the delivery was stopped";
+    stopping.abort();
+  };
+  listenOnce(signal, stop);
   try {
-    // Redirects are not followed: a signed body must reach no other address than the subscriber's.
-    const response = await fetch(url, { method: "POST", ...request, redirect: "manual", signal: signals });
-    const { status } = response;
-    await readRest(clock, response);
-    return { kind: "status", status, retryAfterMs: retryAfterMs(response.headers.get("retry-after"), clock.now()) };
+    const response = await request(url, { method: "POST", ...content, dispatcher, signal: stopping.signal });
+    const { statusCode: status, headers } = response;
+    const asked = headers["retry-after"];
+    cancelTimer();
+    await readRest(clock, response.body);
+    return { kind: "status", status, retryAfterMs: retryAfterMs([asked ?? []].flat()[0] ?? null, clock.now()) };
   } catch (error) {
-    if (deadline.signal.aborted) return { kind: "silence", reason: (deadline.signal.reason as Error).message };
-    if (signal?.aborted === true) return { kind: "silence", reason: "the delivery was stopped" };
-    return { kind: "silence", reason: reasonOf(error) };
+    return { kind: "silence", reason: stopping.signal.aborted ? reason : reasonOf(error) };
   } finally {
     cancelTimer();
+    signal?.removeEventListener("abort", stop);
   }
 }
 
-/** Reads the rest of a response, up to a limit of time and size; beyond it the connection is closed. */
-async function readRest(clock: SignedWebhooksOptions["clock"], { body }: Response) {
-  if (body === null) return;
-  const reader = body.getReader();
-  const cancel = () => void reader.cancel().catch(() => undefined);
-  const cancelTimer = clock.after(REST_WITHIN_MS, cancel);
-  try {
-    for (let bytes = 0; ; ) {
-      const { done, value } = await reader.read();
-      if (done) return;
-      bytes += value.length;
-      if (bytes > MOST_REST_BYTES) return cancel();
-    }
-  } catch {
-    // The status has arrived, and it alone decides.
-  } finally {
-    cancelTimer();
-  }
+/** Any number of deliveries of one subscriber listen to its signal, so that Node's warning about a leak would be wrong. */
+function listenOnce(signal: AbortSignal | undefined, listener: () => void) {
+  if (signal === undefined) return;
+  setMaxListeners(0, signal);
+  signal.addEventListener("abort", listener, { once: true });
 }
 
-/** Only the cause's code is shown: its message contains the address. */
+/** Reads the rest of a response; beyond a limit of time or size the connection is closed. The status alone decides. */
+async function readRest(clock: SignedWebhooksOptions["clock"], body: Dispatcher.ResponseData["body"]) {
+  const tooSlow = new AbortController();
+  const cancelTimer = clock.after(REST_WITHIN_MS, () => tooSlow.abort());
+  await body.dump({ limit: MOST_REST_BYTES, signal: tooSlow.signal }).catch(() => body.destroy());
+  cancelTimer();
+}
+
+/** Only the error's code is shown: its message contains the address. */
 function reasonOf(error: unknown) {
-  const { code } = Object((Object(error) as { cause?: unknown }).cause) as { code?: unknown };
+  const { code } = Object(error) as { code?: unknown };
   return `it cannot be reached (${typeof code === "string" ? code : "no connection"})`;
 }

@@ -1,7 +1,7 @@
 import { createCodec } from "../../adapters/evm/codec/codec.ts";
 import { present } from "../../adapters/http/exchange/present-answer.ts";
 import { systemClock } from "../../adapters/system/clock.ts";
-import { guardedFetch } from "../../adapters/webhooks/guarded-fetch.ts";
+import { guardedAgent } from "../../adapters/webhooks/guarded-fetch.ts";
 import { createSignedWebhooks } from "../../adapters/webhooks/signed-webhooks.ts";
 import { Completion } from "../../contract/schemas/completions.ts";
 import { rememberingChecksum } from "../../domain/text/checksum.ts";
@@ -17,7 +17,8 @@ export function openWebhooks({
   const checksum = rememberingChecksum(createCodec().checksum);
   return createSignedWebhooks({
     clock: systemClock,
-    fetch: guardedFetch(hookNetworks, userAgent),
+    dispatcher: guardedAgent(hookNetworks),
+    userAgent,
     secrets: clusterSecrets,
     present: (completion) => present(Completion, completion, { checksum, now: systemClock.now() }),
   });

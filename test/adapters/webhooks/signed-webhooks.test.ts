@@ -2,7 +2,7 @@ import type { ServerResponse } from "node:http";
 import { Webhook as Verifier } from "standardwebhooks";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
 import { systemClock } from "../../../src/adapters/system/clock.ts";
-import { guardedFetch } from "../../../src/adapters/webhooks/guarded-fetch.ts";
+import { guardedAgent } from "../../../src/adapters/webhooks/guarded-fetch.ts";
 import { createSignedWebhooks } from "../../../src/adapters/webhooks/signed-webhooks.ts";
 import type { WebhookMessage } from "../../../src/ports/webhook-sender.ts";
 import { createManualClock } from "../../doubles/manual-clock.ts";
@@ -27,7 +27,8 @@ afterAll(() => receiver.close());
 
 function aSender({ secrets = [OLD], networks = ["127.0.0.1"], clock = systemClock } = {}) {
   const present = ({ seq }: { readonly seq: number }) => ({ seq });
-  return createSignedWebhooks({ clock, secrets, present, fetch: guardedFetch(networks, "fencepost/test") });
+  const dispatcher = guardedAgent(networks);
+  return createSignedWebhooks({ clock, secrets, present, dispatcher, userAgent: "fencepost/test" });
 }
 
 const message = (of: Partial<WebhookMessage> = {}): WebhookMessage => ({
