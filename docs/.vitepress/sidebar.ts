@@ -106,6 +106,7 @@ export const CHAPTERS: readonly Chapter[] = [
       ["Time limits and holds", "docs/time-and-holds.md"],
       ["Nonces you sign with", "docs/nonces.md"],
       ["Messages under policy", "docs/messages.md"],
+      ["Webhooks for outcomes", "docs/webhooks.md"],
     ],
   },
   {

@@ -64,6 +64,11 @@ export interface KillActionRequest extends Omit<ActionRequest, "idempotencyKey">
   readonly signer: string | null;
 }
 
+/** A request about a subscriber. */
+export interface WebhookActionRequest extends Omit<ActionRequest, "idempotencyKey"> {
+  readonly subscriberId: string;
+}
+
 export interface KillAnswer {
   /**
    * True if every kill in force is stored in the database and so outlives this process. False: storing it is still

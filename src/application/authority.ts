@@ -51,6 +51,10 @@ const RULES: { readonly [Name in keyof FencepostApi]: Rule<Name> } = {
   ...{ notices: namedAndNarrowed, actOnLane: narrowed, acknowledge: narrowed },
   ...{ transactions: namedAndNarrowed, signers: namedAndNarrowed, signatures: namedAndNarrowed },
   ...{ costs: namedAndNarrowed, history: namedAndNarrowed },
+  // A webhook of a limited key gets the outcomes of its own signers and chains, and the key sees no other webhook.
+  ...{ webhooks: narrowed, webhook: narrowed, addWebhook: asPrincipal, changeWebhook: narrowed },
+  ...{ removeWebhook: narrowed, pauseWebhook: narrowed, resumeWebhook: narrowed, replayWebhook: narrowed },
+  ...{ testWebhook: narrowed, rotateWebhook: narrowed },
 
   // 5. Named: a call that names a lane or a chain is refused if the lane or chain is outside the key's limits.
   ...{ nonceRuler: namedLane, askChain: namedChain("readsPerSecond"), passSigned: namedChain(null) },
@@ -246,6 +250,10 @@ type Narrow<Query, Shown> = (query: Query, limits?: Limits) => Promise<Shown>;
 
 function narrowed<Query, Shown>(call: Narrow<Query, Shown>, { principal }: Key): Narrow<Query, Shown> {
   return (query) => call(query, principal);
+}
+
+function asPrincipal<Query, Done>(call: (query: Query, principal?: Principal) => Promise<Done>, { principal }: Key) {
+  return (query: Query) => call(query, principal);
 }
 
 function namedAndNarrowed<Query extends Names | undefined, Shown>(

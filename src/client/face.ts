@@ -9,6 +9,17 @@ import type {
   PolicyUsage,
   PolicyVerdict,
 } from "../contract/calls/policies.ts";
+import type {
+  AddWebhook,
+  ChangeWebhook,
+  NewWebhook,
+  RemovedWebhook,
+  ReplayWebhook,
+  RotateWebhook,
+  TestedWebhook,
+  Webhook,
+  WebhookReason,
+} from "../contract/calls/webhooks.ts";
 import type * as actions from "../contract/schemas/actions.ts";
 import type { Attention, AttentionQuery } from "../contract/schemas/attention.ts";
 import type { ClusterHistory, ClusterHistoryQuery } from "../contract/schemas/cluster-history.ts";
@@ -221,6 +232,26 @@ export interface FencepostFace<SendOptions extends CallOptions = CallOptions> ex
   addKey(key: AddKey, options?: CallOptions): Promise<NewKey>;
   /** Revokes an API key, or one of its secrets. */
   revokeKey(name: string, options?: RevokeOptions): Promise<RevokedKey>;
+  /** Lists the webhooks that deliver outcomes, each with its position, its backlog and the receiver's last answer. */
+  webhooks(options?: CallOptions): Promise<readonly Webhook[]>;
+  /** Reads one webhook. */
+  webhook(subscriberId: string, options?: CallOptions): Promise<Webhook>;
+  /** Has outcomes posted to a receiver. The secret that verifies them is returned only once. Needs `admin`. */
+  addWebhook(webhook: AddWebhook, options?: CallOptions): Promise<NewWebhook>;
+  /** Changes what is given; of the filters, all are replaced if one is given. Needs `admin`. */
+  changeWebhook(subscriberId: string, change: ChangeWebhook, options?: CallOptions): Promise<Webhook>;
+  /** Pauses a webhook; its position is kept. Needs `operate`. */
+  pauseWebhook(subscriberId: string, request?: WebhookReason, options?: CallOptions): Promise<Webhook>;
+  /** Resumes a webhook, or has one that fails tried now. Needs `operate`. */
+  resumeWebhook(subscriberId: string, request?: WebhookReason, options?: CallOptions): Promise<Webhook>;
+  /** Delivers everything after a position again, under the same ids. Needs `operate`. */
+  replayWebhook(subscriberId: string, request: ReplayWebhook, options?: CallOptions): Promise<Webhook>;
+  /** Posts a signed test event now, and returns the receiver's answer. Needs `admin`. */
+  testWebhook(subscriberId: string, request?: WebhookReason, options?: CallOptions): Promise<TestedWebhook>;
+  /** Begins the next generation of the secret, which is returned only once. Needs `admin`. */
+  rotateWebhook(subscriberId: string, request?: RotateWebhook, options?: CallOptions): Promise<NewWebhook>;
+  /** Removes a webhook; its position is forgotten. Needs `admin`. */
+  removeWebhook(subscriberId: string, options?: CallOptions): Promise<RemovedWebhook>;
   /**
    * Everything that needs an operator, worst first. With `revision` and `wait` (seconds) it resolves when the list has
    * changed.
@@ -301,6 +332,9 @@ const items = { expects: "items", items: true } as const;
 const action = <At extends string>(at: At) => ({ at: `post /tx/{txId}/${at}`, expects: "state", keyed: true }) as const;
 const ofLane = <At extends string>(at: At) => ({ at: `post /signers/{signer}/${at}`, ...items, keyed: true }) as const;
 
+const ofWebhook = <At extends string>(at: At) =>
+  ({ at: `post /webhooks/{subscriberId}/${at}`, expects: "subscriberId" }) as const;
+
 export const CALL_PATHS = {
   ...NONCE_PATHS,
   ...SIGNATURE_PATHS,
@@ -334,6 +368,16 @@ export const CALL_PATHS = {
   keys: { at: "get /keys", ...items },
   addKey: { at: "post /keys", once: true },
   revokeKey: { at: "delete /keys/{name}", once: true, options: { secretId: "secret" } },
+  webhooks: { at: "get /webhooks", ...items },
+  webhook: { at: "get /webhooks/{subscriberId}", expects: "subscriberId" },
+  addWebhook: { at: "post /webhooks", once: true },
+  changeWebhook: { at: "put /webhooks/{subscriberId}", expects: "subscriberId" },
+  pauseWebhook: ofWebhook("pause"),
+  resumeWebhook: ofWebhook("resume"),
+  replayWebhook: ofWebhook("replay"),
+  testWebhook: { at: "post /webhooks/{subscriberId}/test", expects: "delivered" },
+  rotateWebhook: { ...ofWebhook("rotate"), once: true },
+  removeWebhook: { at: "delete /webhooks/{subscriberId}", once: true },
   attention: { at: "get /attention", query: true },
   overview: { at: "get /overview", query: true },
   search: { at: "get /search", ...items, query: true },

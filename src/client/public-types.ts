@@ -12,6 +12,17 @@ export type {
   PolicyVerdict,
 } from "../contract/calls/policies.ts";
 export type {
+  AddWebhook,
+  ChangeWebhook,
+  NewWebhook,
+  RemovedWebhook,
+  ReplayWebhook,
+  RotateWebhook,
+  TestedWebhook,
+  Webhook,
+  WebhookReason,
+} from "../contract/calls/webhooks.ts";
+export type {
   ApprovalOrder,
   HoldOrder,
   LaneOrder,

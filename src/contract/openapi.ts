@@ -1,5 +1,6 @@
 import { ERROR_CATALOGUE, type ErrorCode } from "../domain/errors.ts";
 import type { Answer } from "./calls/call.ts";
+import { SubscriberId } from "./calls/webhooks.ts";
 import { ROUTES, type Route } from "./routes.ts";
 import { exampleOf } from "./schemas/example-of.ts";
 import { NoticeId } from "./schemas/notice.ts";
@@ -41,6 +42,7 @@ const PATH_PARAMETERS: Readonly<Record<string, object>> = {
   reservationId: TxId,
   signatureId: TxId,
   noticeId: NoticeId,
+  subscriberId: SubscriberId,
   signer: Address,
   name: NAME,
   chainId: ChainId,
@@ -54,6 +56,7 @@ const TAGS: readonly { readonly name: Route["tag"]; readonly description: string
   { name: "Messages", description: "Logins, permits and orders that a policy allows to sign." },
   { name: "JSON-RPC", description: "As an Ethereum node speaks, for clients that know no other language." },
   { name: "Completions", description: "The ordered feed of final outcomes." },
+  { name: "Webhooks", description: "Outcomes posted to receivers, signed." },
   { name: "Signers", description: "Lanes: nonce cursor, owner, balance, what waits." },
   { name: "Keys", description: "Who may call, and for what." },
   { name: "Policies", description: "What signers and API keys may do, up to how much, and what is used." },

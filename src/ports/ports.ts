@@ -17,6 +17,7 @@ import type { Secrets } from "./secrets.ts";
 import type { SessionLock } from "./session-lock.ts";
 import type { SightStore } from "./sight-store.ts";
 import type { Signer } from "./signer.ts";
+import type { SubscriberStore } from "./subscriber-store.ts";
 import type { Telemetry } from "./telemetry.ts";
 import type { WakeUps } from "./wake-ups.ts";
 
@@ -32,7 +33,8 @@ export interface Ports {
     KillStore &
     NoticeStore &
     LeftRequestStore &
-    PolicyStore;
+    PolicyStore &
+    SubscriberStore;
   readonly signer: Signer;
   readonly peers: Peers;
   readonly wakeUps: WakeUps;

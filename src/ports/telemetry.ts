@@ -4,6 +4,7 @@ import type { SuspendedBy } from "../domain/ledger/index.ts";
 import type { ReservationState } from "../domain/transaction/reservations.ts";
 import type { State, SubState, TransitionEvent } from "../domain/transaction/transitions.ts";
 import type { AlertSeverity, AlertSubject } from "../domain/troubles/table.ts";
+import type { DeliveryResult } from "../domain/webhooks/receiver-answers.ts";
 import type { EndpointState } from "./chain.ts";
 import type { Acquisition, DeathEvidence } from "./lease-store.ts";
 import type { StuckAction } from "./stuck-hook.ts";
@@ -16,6 +17,7 @@ type OfTerm = OfLane & { token: number };
 type OfTransaction = OfLane & { txId: string; nonce: number };
 type OfChain = { chainId: number };
 type OfEndpoint = OfChain & { endpoint: number };
+type OfSubscriber = { subscriber: string };
 
 /** Every event that the application reports, by name. */
 interface Events {
@@ -148,6 +150,17 @@ interface Events {
   "lane.suspended": OfTerm & { suspended: boolean; actor: string; reason: string };
   /** An operator set the lane's next nonce to `cursor`. */
   "lane.realigned": OfTerm & { cursor: number; actor: string; reason: string };
+  /** This node delivers for a subscriber from now on. `token`: its term. */
+  "webhook.taken": OfSubscriber & { token: number };
+  /** The progress of a subscriber was not stored, because its term is over. */
+  "webhook.fenced": OfSubscriber & { token: number };
+  /** A receiver answered one delivery; `status` is null if it did not. */
+  "webhook.answered": OfSubscriber & {
+    eventId: string;
+    result: DeliveryResult;
+    status: number | null;
+    durationMs: number;
+  };
   alert: AlertSubject & { severity: AlertSeverity; message: string };
   /** A lasting alert continues, with an updated message. */
   "alert.renewed": AlertSubject & { message: string };

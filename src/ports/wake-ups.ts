@@ -1,8 +1,8 @@
 /**
  * Kinds of hints: lanes without an owner, new rows in the intake table or the completion feed, requests or intake rows
- * that a lane's owner has handled.
+ * that a lane's owner has handled, changed subscribers.
  */
-export const WAKE_UPS = ["lanes", "intake", "completions", "taken"] as const;
+export const WAKE_UPS = ["lanes", "intake", "completions", "taken", "webhooks"] as const;
 export type WakeUp = (typeof WAKE_UPS)[number];
 
 /**

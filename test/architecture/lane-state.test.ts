@@ -49,6 +49,11 @@ const BESIDE: Readonly<Record<string, string>> = {
   resumedMs: "spans are made from events, after the lane may be gone",
   // Collections with a string key that does not name a lane.
   "BlockProver.proved": "by block",
+  "DeliveryWindow.lanes": "outcomes of lanes of every node, which one subscriber has not taken yet",
+  "Deliveries.freeSinceMs": "by subscriber",
+  "Deliveries.runs": "by subscriber",
+  "OutcomeFeed.underWay": "by page of the feed",
+  "SubscriberWatch.alerted": "by subscriber",
   "CostSums.sums": "by group of a query",
   "Figures.troubles": "by code of an alert",
   "Disputes.open": "by block",

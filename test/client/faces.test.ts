@@ -127,6 +127,14 @@ const requestedSignature = () =>
     ...{ createdAt: new Date(0), signedAt: new Date(1), expiresAt: new Date(2) },
     decision: { actor: "operator:a", reason: "r", at: new Date(1) },
   });
+const aWebhook = inside({
+  ...{ subscriberId: sampleTxId(9), name: "books", url: "https://books.example/", state: "ACTIVE" as const },
+  ...{ signers: [SIGNER], chains: null, keys: null, states: null, paused: null, failingSince: null, epoch: 1 },
+  ...{ position: 3, behind: 1, behindSince: new Date(0), nextTryAt: null, deliveredAt: null, rotatedUntil: null },
+  ...{ lastAnswer: { status: 200, reason: null, at: new Date(0) }, giveUpAfterSeconds: 60, generation: 1 },
+  ...{ nodeId: "n", createdBy: null, createdAt: new Date(0), changedBy: "operator:a", changedAt: new Date(0) },
+  ...{ secretId: "internal", token: 1, readAt: new Date(0) },
+});
 
 const everything: Partial<FencepostApi> = {
   requestSignature: async () =>
@@ -284,6 +292,16 @@ const everything: Partial<FencepostApi> = {
   keys: async () => [{ ...terms, createdAt: new Date(0), secrets: [{ secretId: "abcdef01", createdAt: new Date(0) }] }],
   addKey: async () => ({ ...terms, secret: "s", secretId: "abcdef01" }),
   revokeKey: async () => undefined,
+  webhooks: async () => [aWebhook],
+  webhook: async () => aWebhook,
+  addWebhook: async () => ({ ...aWebhook, secret: "whsec_" }),
+  changeWebhook: async () => aWebhook,
+  pauseWebhook: async () => aWebhook,
+  resumeWebhook: async () => aWebhook,
+  replayWebhook: async () => aWebhook,
+  rotateWebhook: async () => ({ ...aWebhook, secret: "whsec_" }),
+  testWebhook: async () => ({ delivered: true, status: 204, reason: "HTTP 204", seconds: 0.1 }),
+  removeWebhook: async () => ({ subscriberId: TX, name: "books" }),
 };
 
 const reason = { reason: "r" };
@@ -337,6 +355,16 @@ const CALLS: Readonly<Record<string, (face: FencepostFace) => Promise<unknown>>>
   keys: (face) => face.keys(),
   addKey: (face) => face.addKey({ name: "checkout" }),
   revokeKey: (face) => face.revokeKey("checkout", { secretId: "abcdef01" }),
+  webhooks: (face) => face.webhooks(),
+  webhook: (face) => face.webhook(TX),
+  addWebhook: (face) => face.addWebhook({ name: "books", url: "https://books.example/" }),
+  changeWebhook: (face) => face.changeWebhook(TX, { states: ["CONFIRMED"] }),
+  pauseWebhook: (face) => face.pauseWebhook(TX),
+  resumeWebhook: (face) => face.resumeWebhook(TX, reason),
+  replayWebhook: (face) => face.replayWebhook(TX, { after: 3 }),
+  rotateWebhook: (face) => face.rotateWebhook(TX),
+  testWebhook: (face) => face.testWebhook(TX),
+  removeWebhook: (face) => face.removeWebhook(TX),
   attention: (face) => face.attention({ limit: 5 }),
   overview: (face) => face.overview({ revision: "r", wait: 0 }),
   search: (face) => face.search({ q: "order" }),

@@ -13,6 +13,7 @@ import type { PolicyStore } from "../../src/ports/policy-store.ts";
 import type { QueryStore } from "../../src/ports/query-store.ts";
 import type { SessionLock } from "../../src/ports/session-lock.ts";
 import type { SightStore } from "../../src/ports/sight-store.ts";
+import type { SubscriberStore } from "../../src/ports/subscriber-store.ts";
 
 export type Store = LeaseStore &
   LaneStore &
@@ -24,7 +25,8 @@ export type Store = LeaseStore &
   KillStore &
   NoticeStore &
   LeftRequestStore &
-  PolicyStore & { close(): Promise<void> };
+  PolicyStore &
+  SubscriberStore & { close(): Promise<void> };
 
 /** A node of the previous release, which enqueues creates in the intake table and waits there for their results. */
 export interface OlderSender {

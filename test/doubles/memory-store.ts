@@ -44,6 +44,7 @@ import type {
 } from "../../src/ports/query-store.ts";
 import type { HeldLock } from "../../src/ports/session-lock.ts";
 import type { NodeReport, SearchTerms, SightStore } from "../../src/ports/sight-store.ts";
+import type { SubscriberStore } from "../../src/ports/subscriber-store.ts";
 import { census } from "./memory-store/census.ts";
 import { commitWrites, holds } from "./memory-store/commit.ts";
 import { MemoryKeys } from "./memory-store/keys.ts";
@@ -55,6 +56,7 @@ import * as pools from "./memory-store/pools.ts";
 import * as queries from "./memory-store/queries.ts";
 import * as sights from "./memory-store/sights.ts";
 import { DatabaseState, sameLane, waitingIntake } from "./memory-store/state.ts";
+import * as subscribers from "./memory-store/subscribers.ts";
 
 const A_DAY_MS = 86_400_000;
 
@@ -136,7 +138,8 @@ export class MemoryStore
     KillStore,
     NoticeStore,
     LeftRequestStore,
-    PolicyStore
+    PolicyStore,
+    SubscriberStore
 {
   readonly database: MemoryDatabase;
   readonly knownPolicy = new KnownPolicy();
@@ -682,6 +685,41 @@ export class MemoryStore
   async revokeApiKey(name: string, secret: string | null): Promise<boolean> {
     await this.reach();
     return this.database.keys.revokeApiKey(name, secret);
+  }
+
+  async subscribers() {
+    await this.reach();
+    return subscribers.listSubscribers(this.state, this.now());
+  }
+
+  async addSubscriber(...[subscriber, actor]: Parameters<SubscriberStore["addSubscriber"]>) {
+    await this.reach();
+    this.checkHistory();
+    return subscribers.addSubscriber(this.state, subscriber, { actor, now: this.now() });
+  }
+
+  async changeSubscriber(...[decision]: Parameters<SubscriberStore["changeSubscriber"]>) {
+    await this.reach();
+    this.checkHistory();
+    return subscribers.changeSubscriber(this.state, decision, this.now());
+  }
+
+  async removeSubscriber(subscriberId: string): Promise<boolean> {
+    await this.reach();
+    this.checkHistory();
+    return this.state.subscribers.delete(subscriberId);
+  }
+
+  async claimSubscribers(subscriberIds: readonly string[], instanceId: string) {
+    await this.reach();
+    this.checkHistory();
+    return subscribers.claimSubscribers(this.state, { subscriberIds, instanceId }, this.now());
+  }
+
+  async writeDeliveries(...[progress, instanceId]: Parameters<SubscriberStore["writeDeliveries"]>) {
+    await this.reach();
+    this.checkHistory();
+    return subscribers.writeDeliveries(this.state, { progress, instanceId }, this.now());
   }
 
   async ping(): Promise<void> {

@@ -7,7 +7,8 @@ const SHARED: Readonly<Record<string, readonly string[]>> = {
   OfTransaction: ["chainId", "signer", "txId", "nonce"],
   OfChain: ["chainId"],
   OfEndpoint: ["chainId", "endpoint"],
-  AlertSubject: ["code", "chainId", "signer", "txId", "endpoint"],
+  OfSubscriber: ["subscriber"],
+  AlertSubject: ["code", "chainId", "signer", "txId", "endpoint", "subscriber"],
 };
 
 /**

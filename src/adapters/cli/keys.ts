@@ -90,11 +90,11 @@ function number(text: string) {
   throw new InvalidArgumentError("The value must be a number above zero.");
 }
 
-function words(text: string): readonly string[] {
+export function words(text: string): readonly string[] {
   return text.split(",");
 }
 
-function numbers(text: string): readonly number[] {
+export function numbers(text: string): readonly number[] {
   const ids = text.split(",").map(Number);
   if (ids.every((id) => Number.isSafeInteger(id) && id > 0)) return ids;
   throw new InvalidArgumentError("The value must be comma-separated chain ids.");

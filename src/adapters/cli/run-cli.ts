@@ -24,6 +24,7 @@ import { addSigners } from "./signers.ts";
 import type { CliIo } from "./terminal.ts";
 import { addTransactions } from "./transactions.ts";
 import { addWatch } from "./watch.ts";
+import { addWebhooks } from "./webhooks.ts";
 import { addAbis, addWhoami } from "./whoami.ts";
 
 export interface ServeOptions extends CommandOptions {
@@ -155,6 +156,7 @@ function addInGroups(program: Command, actions: CliActions, io: CliIo) {
   addWatch(program, ports);
   addCompletions(program, ports);
   addExport(program, ports);
+  addWebhooks(program, ports);
   addNonces(program, ports);
   addSignatures(program, ports);
   program.commandsGroup("Act on a transaction:");

@@ -26,6 +26,7 @@ import { oldRowsIn } from "./stores/old-rows.ts";
 import { queriesFrom } from "./stores/queries.ts";
 import { registerInstance } from "./stores/register-instance.ts";
 import { sightsFrom } from "./stores/sights.ts";
+import { subscribersIn } from "./stores/subscribers.ts";
 import { takeoversIn } from "./stores/takeovers.ts";
 
 /**
@@ -171,6 +172,7 @@ function storeOf({ reading, writing, leasing, renewing, newestMigration }: Parts
     ...abisIn(reading, leasing),
     ...killsIn(leasing),
     ...noticesIn(reading, leasing),
+    ...subscribersIn(reading, leasing, { ...leasing, connections: reading }),
     ...leftRequestsIn(reading, leasing),
     ...oldRowsIn(reading, leasing),
     knownPolicy: policy,

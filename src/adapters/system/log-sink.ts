@@ -138,6 +138,13 @@ const LINES: { readonly [T in Type]: Line<T> } = {
   ],
   "lane.realigned": ["warn", ({ cursor }) => `an operator set the next nonce of the lane to ${cursor}`],
   "stuck.resolution": ["info", (event) => `${event.action} decided: ${event.result}`],
+  "webhook.taken": ["info", ({ subscriber }) => `delivers the webhooks of ${subscriber}`, STORMS],
+  "webhook.fenced": ["info", "another term delivers for the subscriber, or it was changed; nothing was stored", STORMS],
+  "webhook.answered": [
+    ({ result }) => (result === "delivered" ? "debug" : "info"),
+    ({ result }) => `webhook ${result}`,
+    STORMS,
+  ],
   alert: [(event) => ALERT_LEVELS[event.severity], (event) => event.message],
   "alert.renewed": ["trace", (event) => `goes on: ${event.message}`],
   "alert.resolved": ["info", (event) => `over: ${event.message}`],

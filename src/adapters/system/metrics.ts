@@ -16,6 +16,7 @@ const SOURCED_GAUGES = {
   oldestPendingAgeSeconds: ["held_pending_oldest_age_seconds", "Age of the oldest of them"],
   signersAway: ["signer_away", "Lanes of this node whose signer does not sign"],
   killsInForce: ["kills_in_force", "Kills in force on this node"],
+  webhookLag: ["webhook_lag", "Outcomes that the furthest subscriber of this node is behind the feed"],
 } as const;
 
 /** Gauges of the whole database: the same on every node. */
@@ -78,6 +79,7 @@ const COUNTED: { readonly [T in Type]?: readonly [name: string, help: string, ..
   "nonce.recycled": ["nonce_recycled_total", "Holes that are in use again"],
   "lane.reconciled": ["reconcile_total", "Comparisons of a lane with the chain", "result"],
   "gray.zone": ["gray_zone_total", "Outcomes of payloads that a node signed under an unknown hash", "result"],
+  "webhook.answered": ["webhook_deliveries_total", "Deliveries of outcomes to receivers, tries included", "result"],
   alert: ["alert_total", "Alerts that were raised", "code"],
 };
 

@@ -17,6 +17,8 @@ export interface AlertMessage extends Pick<Alert, "severity" | "code" | "message
   readonly chainId?: number;
   /** Position of the endpoint in the configuration, from 1. */
   readonly endpoint?: number;
+  /** Name of the subscriber. */
+  readonly subscriber?: string;
   readonly signer?: string;
 }
 

@@ -151,11 +151,11 @@ function deliveryTo(options: AlertSinkOptions) {
 
 function toMessage(
   { clock, nodeId, checksum }: AlertSinkOptions,
-  { severity, code, message, lane, txId, chainId = lane?.chainId, endpoint }: AlertFields,
+  { severity, code, message, lane, txId, chainId = lane?.chainId, endpoint, subscriber }: AlertFields,
   { count, status }: Pick<AlertMessage, "count" | "status">,
 ): AlertMessage {
   const at = clock.now().toISOString();
   const signer = lane && (checksum?.(lane.signer) ?? lane.signer);
-  const place = { chainId, signer, txId, endpoint: endpoint === undefined ? undefined : endpoint + 1 };
+  const place = { chainId, signer, txId, subscriber, endpoint: endpoint === undefined ? undefined : endpoint + 1 };
   return defined({ status, severity, code, message, nodeId, at, count, ...place });
 }

@@ -1,6 +1,6 @@
 import { type LookupAddress, lookup as systemLookup } from "node:dns";
 import { isIP, type LookupFunction } from "node:net";
-import { Agent, buildConnector, fetch } from "undici";
+import { Agent, buildConnector, type Dispatcher, fetch } from "undici";
 import { addressGuard } from "./networks.ts";
 
 /**
@@ -15,14 +15,9 @@ class AddressRefused extends Error {
 const CONNECT_TIMEOUT_MS = 4_000;
 
 /**
- * Makes a fetch that connects only to public addresses, and to those of the given networks. `userAgent` names the
- * sender to receivers and their firewalls. `lookup` is replaced in tests.
+ * Makes connections to public addresses, and to those of the given networks, only. `lookup` is replaced in tests.
  */
-export function guardedFetch(
-  networks: readonly string[],
-  userAgent: string,
-  lookup: LookupFunction = systemLookup,
-): typeof globalThis.fetch {
+export function guardedAgent(networks: readonly string[], lookup: LookupFunction = systemLookup): Dispatcher {
   const mayConnect = addressGuard(networks);
   const guarded: LookupFunction = (name, options, callback) => {
     lookup(name, { ...options, all: true }, (error, found, family) => {
@@ -37,7 +32,7 @@ export function guardedFetch(
     });
   };
   const connect = buildConnector({ timeout: CONNECT_TIMEOUT_MS, lookup: guarded });
-  const dispatcher = new Agent({
+  return new Agent({
     // Check a literal address here, because it is never looked up.
     connect: (options, callback) => {
       const literal = options.hostname.replace(/^\[|\]$/g, "");
@@ -48,6 +43,18 @@ export function guardedFetch(
     headersTimeout: 0,
     bodyTimeout: 0,
   });
+}
+
+/**
+ * Makes a fetch that connects only where `guardedAgent` does. `userAgent` names the sender to receivers and their
+ * firewalls.
+ */
+export function guardedFetch(
+  networks: readonly string[],
+  userAgent: string,
+  lookup?: LookupFunction,
+): typeof globalThis.fetch {
+  const dispatcher = guardedAgent(networks, lookup);
   const send: unknown = (url: string, init: { readonly headers?: Readonly<Record<string, string>> }) =>
     fetch(url, { ...init, headers: { "user-agent": userAgent, ...init.headers }, dispatcher });
   return send as typeof globalThis.fetch;

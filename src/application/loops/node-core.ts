@@ -11,6 +11,7 @@ import type { PolicyStore } from "../../ports/policy-store.ts";
 import type { Ports } from "../../ports/ports.ts";
 import type { StuckResolutionHook } from "../../ports/stuck-hook.ts";
 import type { Tracer } from "../../ports/tracer.ts";
+import type { WebhookSender } from "../../ports/webhook-sender.ts";
 import { type ChainContext, contextsOf } from "../chain/chain-context.ts";
 import { Cluster } from "../cluster/cluster.ts";
 import type { Dequeue } from "../cluster/owner-actions.ts";
@@ -206,6 +207,8 @@ export interface NodePorts extends Ports {
   readonly alerts?: Pick<RecentAlerts, "shown">;
   /** Tracer; if absent, no traces are recorded. */
   readonly tracer?: Tracer;
+  /** Sends webhooks for outcomes; if absent, this node delivers none. */
+  readonly webhooks?: WebhookSender;
   /** Retention settings; if absent, everything is kept. */
   readonly retention?: Retention;
   /**

@@ -9,6 +9,7 @@ import type { Block } from "../../ports/chain.ts";
 import { bounded } from "../../ports/clock.ts";
 import { HistoryChanged } from "../../ports/lane-store.ts";
 import type { WakeUp } from "../../ports/wake-ups.ts";
+import { noWebhooks } from "../../ports/webhook-sender.ts";
 import { askedFor, type ChainContext } from "../chain/chain-context.ts";
 import { type StableBlocksOptions, stableBlocks } from "../chain/stable-blocks.ts";
 import { expireUnsent } from "../detours/expiry.ts";
@@ -27,6 +28,7 @@ import type { Creates } from "../stages/1-create/create.ts";
 import { sign } from "../stages/3-sign/sign.ts";
 import { broadcast } from "../stages/4-broadcast/broadcast.ts";
 import { backlogOf, ChainLoop } from "./chain-loop.ts";
+import { Deliveries } from "./deliveries.ts";
 import { Housekeeping } from "./housekeeping.ts";
 import { coreOf, type NodeCore, type NodePorts, openCreates, takeWaiting } from "./node-core.ts";
 import { DRAINING, Reception, reportingPauses, Wakefulness } from "./reception.ts";
@@ -65,6 +67,8 @@ export class FencepostNode {
   private readonly reports;
   /** Deletes rows that are past their retention. */
   private readonly housekeeping;
+  /** Delivers outcomes to subscribers. */
+  private readonly deliveries;
   private readonly wakefulness;
   private readonly stopping = new AbortController();
   private beating: Promise<void> | null = null;
@@ -103,6 +107,7 @@ export class FencepostNode {
     this.creates = creates;
     const household = { lanes: () => lanes.all(), instanceId, signal: this.stopping.signal, onFailed: tolerant };
     this.housekeeping = new Housekeeping(ports, household);
+    this.deliveries = deliveriesOf(core, tolerant);
     const onTaken = () => cluster.answered();
     this.intakes = new Intake(work, { onMore: () => this.taking.kick(), onFailed: tolerant, onTaken });
     this.taking = new Activity(() => this.takeIntake(), tolerant);
@@ -113,7 +118,8 @@ export class FencepostNode {
     this.reception = new Reception({ lease, cluster, wakefulness, admission: createPorts.admission });
     const isFree = (signer: Address) => lease.mayAct() && !cluster.kills.holds(signer);
     const { kills, actions } = cluster;
-    const answering = { reports, hook, isFree, creates, reception: this.reception, kills, actions };
+    const webhooking = { webhooks: ports.webhooks ?? noWebhooks, webhooksChanged: () => this.deliveries.lookNow() };
+    const answering = { reports, hook, isFree, creates, reception: this.reception, kills, actions, ...webhooking };
     this.api = reportingPauses(callsOf({ ...core, ...createPorts, ...answering }), wakefulness);
   }
 
@@ -162,9 +168,10 @@ export class FencepostNode {
     else while (this.reception.underWay > 0 && clock.monotonicMs() < deadlineMs) await clock.sleep(10);
     lanes.close(DRAINING);
     lanes.dropAll(DRAINING, "putOff");
+    const delivered = this.deliveries.close();
     // Each part of the shutdown has its own time limit. Open writes end first, then the lease, so that the lanes are
     // free before this node waits for its work on the chain.
-    await bounded(clock, Promise.all([writer.idle(), counted]), deadlineMs + GRACE_MS);
+    await bounded(clock, Promise.all([writer.idle(), counted, delivered]), deadlineMs + GRACE_MS);
     await bounded(clock, lease.stop(), deadlineMs + 2 * GRACE_MS);
     ports.wakeUps.notify("lanes");
     await bounded(clock, this.stopWork(), deadlineMs + 3 * GRACE_MS);
@@ -175,6 +182,7 @@ export class FencepostNode {
     this.drain();
     this.core.lanes.close("abandoned");
     this.core.lanes.dropAll("abandoned", "lost");
+    this.deliveries.dropAll();
     await this.core.lease.abandon();
     await this.stopWork();
   }
@@ -203,6 +211,7 @@ export class FencepostNode {
       writerQueueDepth: writer.depth,
       receiptBacklog: backlogOf(this.loops),
       killsInForce: this.kills.inForce,
+      webhookLag: this.deliveries.lag,
     };
   }
 
@@ -262,6 +271,7 @@ export class FencepostNode {
     this.balancing.kick();
     if (lease.mayAct()) this.watch.look(lanes.all());
     if (lease.mayAct()) this.reports.look();
+    if (lease.mayAct()) this.deliveries.look();
     nodeWatch.look(chains, lanes, backlogOf(this.loops));
     book.look();
   }
@@ -309,6 +319,7 @@ export class FencepostNode {
   private wake(wakeUp: WakeUp) {
     const { feed, cluster, lease } = this.core;
     if (wakeUp === "completions") feed.grew();
+    if (wakeUp === "webhooks" || wakeUp === "lanes") this.deliveries.lookNow();
     if (wakeUp === "intake") this.intakes.expectRows();
     if (wakeUp === "taken") cluster.answersCame();
     if (wakeUp === "lanes") lease.look();
@@ -325,8 +336,22 @@ export class FencepostNode {
     const lanes = this.core.lanes.all();
     for (const lane of lanes) lane.stop();
     await Promise.all(lanes.map((lane) => lane.settled()));
-    const { taking, intakes, claiming, balancing, reconciling, watch, housekeeping } = this;
-    const all = [taking, intakes, cluster.dequeue, claiming, balancing, reconciling, watch, housekeeping];
+    const { taking, intakes, claiming, balancing, reconciling, watch, housekeeping, deliveries } = this;
+    const all = [taking, intakes, cluster.dequeue, claiming, balancing, reconciling, watch, housekeeping, deliveries];
     for (const each of all) await each.settled();
   }
+}
+
+function deliveriesOf({ ports, cluster, lease, settings, feed }: NodeCore, onFailed: (error: unknown) => void) {
+  const deliveries = new Deliveries({
+    ...ports,
+    sender: ports.webhooks ?? noWebhooks,
+    nodeId: settings.nodeId,
+    instanceId: () => lease.instanceId,
+    mayAct: () => lease.mayAct(),
+    members: () => cluster.membership.members,
+    onFailed,
+  });
+  feed.onGrew(() => deliveries.feedGrew());
+  return deliveries;
 }

@@ -16,6 +16,7 @@ import { type KillPorts, killOperations } from "./kill.ts";
 import { noticeOperations } from "./notices.ts";
 import { createOperations, type OperationPorts } from "./operations.ts";
 import { createPolicyCalls, type PolicyPorts } from "./policies.ts";
+import { type WebhookPorts, webhookOperations } from "./webhooks.ts";
 
 export type FencepostApi = ReturnType<typeof callsOf>;
 
@@ -23,7 +24,14 @@ interface Answering extends ReadinessParts {
   readonly creates: Creates;
 }
 
-type AllPorts = ReadPorts & SightPorts & KillPorts & OperationPorts & PolicyPorts & JsonRpcPorts & Answering;
+type AllPorts = ReadPorts &
+  SightPorts &
+  KillPorts &
+  OperationPorts &
+  PolicyPorts &
+  JsonRpcPorts &
+  WebhookPorts &
+  Answering;
 
 export function callsOf(ports: AllPorts) {
   return {
@@ -32,6 +40,7 @@ export function callsOf(ports: AllPorts) {
     ...noticeOperations(ports),
     ...createOperations(ports),
     ...createKeyOperations(ports),
+    ...webhookOperations(ports),
     ...createJsonRpc(ports),
     ...createCalls(ports.creates),
     /** Readiness for one chain, or for any chain if none is named. UNKNOWN_CHAIN if the named one is not configured. */

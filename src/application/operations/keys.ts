@@ -102,7 +102,8 @@ function parseQuota(value: unknown, isOne: (value: unknown) => value is number, 
   return value;
 }
 
-function parseList<T>(
+/** Parses an optional list without repetitions, in a fixed order. */
+export function parseList<T>(
   value: unknown,
   path: string,
   parse: (item: unknown, path: string) => T | null,

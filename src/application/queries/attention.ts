@@ -8,6 +8,7 @@ import { ofAwaiting, ofHeld, ofKill, ofLane, ofNode, ofNotice } from "../../doma
 import { revisionOf } from "../../domain/troubles/revision.ts";
 import { condensed, isOfTransaction, type Trouble } from "../../domain/troubles/rows.ts";
 import type { Explanation } from "../../domain/troubles/situation.ts";
+import { ofSubscriber } from "../../domain/troubles/subscribers.ts";
 import { rowOf, SEVERITIES } from "../../domain/troubles/table.ts";
 import { behind } from "../../domain/troubles/words.ts";
 import type { Ports } from "../../ports/ports.ts";
@@ -15,7 +16,7 @@ import type { AttentionQuery, AttentionView } from "../api.ts";
 import { sharedLook } from "../chain/answers.ts";
 
 interface AttentionPorts extends Pick<Ports, "clock"> {
-  readonly store: Pick<Ports["store"], "troubles" | "kills" | "instances">;
+  readonly store: Pick<Ports["store"], "troubles" | "kills" | "instances" | "subscribers">;
   /** Problems of this node, and those that the other nodes reported. */
   readonly findings: () => Promise<readonly Trouble[]>;
   /** Explains a transaction by values that were read before; does not call the chain. */
@@ -72,10 +73,11 @@ export class AttentionDesk {
 
   private async draw() {
     const { store } = this.ports;
-    const [known, kills, instances, findings] = await Promise.all([
+    const [known, kills, instances, subscribers, findings] = await Promise.all([
       store.troubles(READ_AT_MOST),
       store.kills([]),
       store.instances(),
+      store.subscribers(),
       this.ports.findings(),
     ]);
     // A dead node is shown only if it still owns lanes: no live node holds their keys or reaches their chain. If
@@ -91,6 +93,7 @@ export class AttentionDesk {
       ...known.held.map(ofHeld),
       ...known.awaiting.map(ofAwaiting),
       ...known.notices.map(ofNotice),
+      ...subscribers.flatMap(ofSubscriber),
       ...findings,
     ]);
     await this.explainSome(found);
@@ -144,8 +147,12 @@ export class AttentionDesk {
   }
 }
 
-/** A row without a signer or a chain is visible to every key. */
-function isSeen({ signer, chainId }: Trouble, limits: Limits) {
+/**
+ * A row without a signer or a chain is visible to every key. A row about a subscriber is visible to keys without limits
+ * only, because a subscriber may get the outcomes of every signer.
+ */
+function isSeen({ signer, chainId, subscriber }: Trouble, limits: Limits) {
+  if (subscriber !== undefined && isLimited(limits)) return false;
   const ofSigner = signer === null || limits.signers?.has(signer) !== false;
   return ofSigner && (chainId === null || limits.chains?.has(chainId) !== false);
 }

@@ -101,14 +101,21 @@ export class Feed {
   private growth = 0;
   /** Cancels the next look of all waiting readers. */
   private cancelLook: () => void = () => undefined;
+  private grown: () => void = () => undefined;
 
   constructor(ports: FeedPorts) {
     this.ports = ports;
     this.shared = new SharedReads(ports.store);
   }
 
-  /** Called after this node appended to the feed: wakes the waiting readers. */
+  /** Registers a listener that is called whenever the feed may have grown. */
+  onGrew(listener: () => void): void {
+    this.grown = listener;
+  }
+
+  /** Called after a node appended to the feed: wakes the waiting readers. */
   grew(): void {
+    this.grown();
     const woken = this.sleepers;
     this.sleepers = new Set();
     this.growth++;

@@ -9,6 +9,7 @@ import { policies } from "./policies.ts";
 import { sight } from "./sight.ts";
 import { statistics } from "./statistics.ts";
 import { completions, transactionActions, transactions } from "./transactions.ts";
+import { webhooks } from "./webhooks.ts";
 
 /** Every call of the API, in the order of the reference documentation. */
 export const GROUPS = [
@@ -17,6 +18,7 @@ export const GROUPS = [
   ["Messages", messages],
   ["JSON-RPC", jsonRpcCalls],
   ["Completions", completions],
+  ["Webhooks", webhooks],
   ["Signers", signers],
   ["Transactions", transactionActions],
   ["Signers", laneActions],

@@ -52,6 +52,7 @@ export const AttentionItem = named("AttentionItem", {
   nonce: nullable(Nonce),
   nodeId: nullable(text()),
   endpoint: nullable(text("Masked: what may be a key in it is left out.")),
+  subscriber: Type.Optional(text("Name of the webhook, for its troubles alone.", "books")),
   waiting: count("Transactions that wait behind it.", 12),
   actions: list(AttentionAction),
 });

@@ -59,6 +59,8 @@ const SHAPES = [
   String.raw`(${NAME}=)[^\s&"'<>\\#]{6,}`,
   // Matches "key": "0x…", 32 bytes, also with escaped quotes
   String.raw`(${NAME}s?[\s"'\\]{0,6}[:=]?[\s"'\\[]{0,6}(?:0x)?)[\da-f]{64}(?![\da-f])`,
+  // Matches the secret of a webhook
+  String.raw`(whsec_)[\w+/=-]{20,}`,
 ].map((pattern) => new RegExp(pattern, "gi"));
 
 /** Masks secrets by their shape only. Used before the configuration is read. */

@@ -66,6 +66,7 @@ interface Target {
   /** True if the kill in force is for this signer alone, false if it is for all signers. */
   readonly isOwnKill?: boolean;
   readonly notice?: { readonly noticeId: string; readonly times: number };
+  readonly subscriberId?: string;
 }
 
 /** One API request that helps against a trouble, as shown in a row of the attention list. */
@@ -79,7 +80,7 @@ export interface RowRequest extends Pick<OfferedAction, "label" | "path"> {
 type Request = RowRequest & Pick<OfferedAction, "scope">;
 
 /** Requests that only the attention list offers, not the explanation of a transaction. */
-type RowOffer = "SUSPEND_LANE" | "STOP_SIGNER" | "ACKNOWLEDGE" | "LOOK_AT_NODES";
+type RowOffer = "SUSPEND_LANE" | "STOP_SIGNER" | "ACKNOWLEDGE" | "LOOK_AT_NODES" | "RESUME_WEBHOOK" | "PAUSE_WEBHOOK";
 
 /**
  * API requests for each remedy. A remedy that needs more input than a reason, such as another payload, has none. Nor
@@ -118,6 +119,12 @@ const REQUESTS: Partial<Readonly<Record<HelpCode | RowOffer, (of: Target, it: st
     notice
       ? [request("acknowledge", "Acknowledge", `/notices/${notice.noticeId}/acknowledge`, { times: notice.times })]
       : [],
+  RESUME_WEBHOOK: ({ subscriberId }) => [
+    request("resumeDeliveries", "Resume the webhook", `/webhooks/${subscriberId}/resume`),
+  ],
+  PAUSE_WEBHOOK: ({ subscriberId }) => [
+    request("pauseDeliveries", "Pause the webhook", `/webhooks/${subscriberId}/pause`),
+  ],
   LOOK_AT_NODES: () => [{ ...request("look", "Look at the nodes", "/nodes"), method: "GET", body: null }],
 };
 

@@ -26,6 +26,8 @@ export interface Trouble {
   readonly nodeId: string | null;
   /** URL of the endpoint, with secrets masked. */
   readonly endpoint: string | null;
+  /** Name of the subscriber that the trouble is about. */
+  readonly subscriber?: string;
   /** Number of transactions that wait because of the trouble. */
   readonly waiting: number;
   readonly actions: readonly RowRequest[];

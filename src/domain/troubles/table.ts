@@ -15,7 +15,7 @@ export type Severity = (typeof SEVERITIES)[number];
  * What a row of the attention list is about. Rows about the same lane, node or other object are merged. Rows about
  * transactions are not: each transaction needs a separate decision.
  */
-type About = "everything" | "node" | "chain" | "endpoint" | "lane" | "transaction";
+type About = "everything" | "node" | "chain" | "endpoint" | "lane" | "transaction" | "subscriber";
 
 /**
  * How an alert ends. "state": it is shown as long as its trouble lasts. "said": an event ends it. "relief": it reports
@@ -224,6 +224,9 @@ export const TROUBLES = {
   STUCK_HOOK_FAILED: failure,
   TX_REFUSED: { ...lasting, severity: "ERROR" },
   TX_STUCK: { ...lasting, severity: "ERROR" },
+  WEBHOOK_FAILING: { ...lasting, about: "subscriber" },
+  WEBHOOK_PAUSED: { ...lasting, severity: "ERROR", about: "subscriber" },
+  WEBHOOK_UNSERVED: { ...lasting, severity: "ERROR", about: "subscriber" },
 } as const satisfies Readonly<Record<string, Row>>;
 
 type Table = typeof TROUBLES;
@@ -249,8 +252,8 @@ export function rowOf(code: TroubleCode): Row {
 }
 
 /**
- * What an alert is about: a lane, a transaction of the lane, a chain, or an endpoint of the chain; if none is set, the
- * node.
+ * What an alert is about: a lane, a transaction of the lane, a chain, an endpoint of the chain, or a subscriber; if none
+ * is set, the node.
  */
 export interface AlertSubject {
   readonly code: AlertCode;
@@ -259,14 +262,17 @@ export interface AlertSubject {
   readonly chainId?: number;
   /** Index of the endpoint in the configuration, from 0. */
   readonly endpoint?: number;
+  /** Name of the subscriber. */
+  readonly subscriber?: string;
 }
 
 /**
- * Identity of an alert: its code, and the lane, transaction, chain, endpoint or node that it is about. The text is not
- * part of it, because numbers in it may change each time.
+ * Identity of an alert: its code, and the lane, transaction, chain, endpoint, subscriber or node that it is about. The
+ * text is not part of it, because numbers in it may change each time.
  */
-export function alertKey({ code, lane, txId, chainId = lane?.chainId, endpoint }: AlertSubject): string {
-  return `${code} ${chainId ?? ""}:${lane?.signer ?? ""} ${txId ?? ""} ${endpoint ?? ""}`;
+export function alertKey({ code, lane, txId, chainId = lane?.chainId, endpoint, subscriber }: AlertSubject): string {
+  const where = `${code} ${chainId ?? ""}:${lane?.signer ?? ""} ${txId ?? ""} ${endpoint ?? ""}`;
+  return subscriber === undefined ? where : `${where} ${subscriber}`;
 }
 
 export type AlertSeverity = Severity;

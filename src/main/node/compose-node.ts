@@ -32,6 +32,7 @@ import { loadAbis } from "./load-abis.ts";
 import { loadPolicies } from "./load-policies.ts";
 import { maskedHook, maskedSigner } from "./masked-ports.ts";
 import { openSigning } from "./open-signing.ts";
+import { openWebhooks } from "./open-webhooks.ts";
 import { serveOnlyKnown } from "./serve-chains.ts";
 import { version } from "./version.ts";
 
@@ -124,7 +125,7 @@ export async function composeNode(parts: NodeParts) {
       ...(tracing && { tracer: traced(tracing, store) }),
       ...(config.retention && { retention: { store, ...config.retention } }),
     };
-    const ports = { ...resources, policies, alerts, codec, ...system, ...optional };
+    const ports = { ...resources, policies, alerts, codec, ...system, ...optional, webhooks: openWebhooks(config) };
     const node = new FencepostNode(ports, { ...settingsOf(config), abis, url, version });
     parts.onBuilt?.(node, { gate: peers.gate, store });
     await node.start(patiently);

@@ -19,6 +19,8 @@ const OPERATORS = [
   ...["suspend", "resume", "realign", "kill"].map((action) => `post /api/v1/signers/{signer}/${action}`),
   ...["post /api/v1/kill", "delete /api/v1/kill", "delete /api/v1/signers/{signer}/kill"],
   ...["get /api/v1/keys", "post /api/v1/keys", "delete /api/v1/keys/{name}", "get /metrics"],
+  ...["post /api/v1/webhooks", "put /api/v1/webhooks/{subscriberId}", "delete /api/v1/webhooks/{subscriberId}"],
+  ...["pause", "resume", "replay", "test", "rotate"].map((action) => `post /api/v1/webhooks/{subscriberId}/${action}`),
   ...["put /api/v1/policy", "put /api/v1/abis", "post /api/v1/notices/{noticeId}/acknowledge"],
 ];
 

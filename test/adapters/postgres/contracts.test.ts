@@ -5,6 +5,7 @@ import { laneStoreContract } from "../../contracts/lane-store.contract.ts";
 import { leaseStoreContract } from "../../contracts/lease-store.contract.ts";
 import { queryStoreContract } from "../../contracts/query-store.contract.ts";
 import { sightStoreContract } from "../../contracts/sight-store.contract.ts";
+import { subscriberStoreContract } from "../../contracts/subscriber-store.contract.ts";
 import { createPostgresSubject } from "./postgres-subject.ts";
 
 const unnamed = () => createPostgresSubject({ preparedStatements: "off" });
@@ -17,6 +18,7 @@ figureStoreContract("PostgreSQL", createPostgresSubject);
 epochsContract("PostgreSQL", createPostgresSubject);
 
 keyStoreContract("PostgreSQL", createPostgresSubject);
+subscriberStoreContract("PostgreSQL", createPostgresSubject);
 
 leaseStoreContract("PostgreSQL, unnamed statements", unnamed);
 laneStoreContract("PostgreSQL, unnamed statements", unnamed);

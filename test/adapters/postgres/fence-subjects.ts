@@ -19,6 +19,11 @@ import {
 } from "../../../src/adapters/postgres/statements/node-instance.ts";
 import { openKnown, proveContinuity } from "../../../src/adapters/postgres/statements/session.ts";
 import type { Statement } from "../../../src/adapters/postgres/statements/statement.ts";
+import {
+  pickSubscribers,
+  takeSubscribers,
+  writeDeliveries,
+} from "../../../src/adapters/postgres/statements/subscriber.ts";
 import { MOST_EVIDENCE } from "../../../src/domain/cluster/notices.ts";
 
 export interface Case {
@@ -46,6 +51,8 @@ export interface Subject {
 const [OWNER, TWIN, GONE, UNKNOWN, STORE] = [1, 2, 3, 4, 5].map((n) => `00000000-0000-4000-8000-00000000000${n}`);
 /** Version id of the policy document in force. */
 const STAMP = "00000000-0000-4000-8000-000000000006";
+/** Two subscribers, both of instance OWNER under token 3. */
+const [BOOKS, AUDIT] = [7, 8].map((n) => `00000000-0000-4000-8000-00000000000${n}`);
 const [A, B] = ["a", "b"].map((letter) => `0x${letter.repeat(40)}`);
 
 export const WORLD = `
@@ -54,6 +61,10 @@ export const WORLD = `
   FROM (VALUES ('${OWNER}', false), ('${TWIN}', false), ('${GONE}', true)) AS i(id, dead);
   INSERT INTO fencepost.lane (chain_id, signer, owner_instance, token, next_nonce, policy_stamp)
   SELECT c, s, '${OWNER}', 3, 5, '${STAMP}' FROM unnest(ARRAY[1, 2]) AS c, unnest(ARRAY['${A}', '${B}']) AS s;
+  INSERT INTO fencepost.subscriber (subscriber_id, name, url, secret_id, give_up_after_ms, epoch, position, owner_instance,
+    token, created_at, changed_by, changed_at)
+  SELECT s::uuid, s, 'http://receiver', '', 0, 1, 5, '${OWNER}', 3, now(), '', now()
+  FROM unnest(ARRAY['${BOOKS}', '${AUDIT}']) AS s;
   INSERT INTO fencepost.commit_marker (store_id, slot, marker, written_at) VALUES ('${STORE}', 1, '${UNKNOWN}', now())`;
 
 export const TAKEOVER = `UPDATE fencepost.lane SET owner_instance = '${TWIN}', token = token + 1`;
@@ -92,11 +103,14 @@ export const SIGHT = `
                             ORDER BY chain_id, signer) FROM fencepost.lane) || ' | ' ||
     (SELECT string_agg(concat_ws(' ', right(instance_id::text, 1), dead, counter, session_lock), ', ' ORDER BY instance_id)
      FROM fencepost.node_instance) || ' | ' || (SELECT string_agg(marker::text, ', ') FROM fencepost.commit_marker) || ' | ' ||
+    (SELECT string_agg(concat_ws(' ', right(subscriber_id::text, 1), right(owner_instance::text, 1), token, position, done,
+       paused_by), ', ' ORDER BY subscriber_id) FROM fencepost.subscriber) || ' | ' ||
     (SELECT concat_ws(' ', count(*), sum(times), sum(jsonb_array_length(evidence)), string_agg(evidence -> 0 ->> 'lanes', ', '))
      FROM fencepost.notice) AS sight`;
 
 /** SQL that changes the row of lane (1, A). Both single-lane and multi-lane statements use that lane. */
 const lane = (change: string) => `UPDATE fencepost.lane SET ${change} WHERE chain_id = 1 AND signer = '${A}'`;
+const books = (change: string) => `UPDATE fencepost.subscriber SET ${change} WHERE subscriber_id = '${BOOKS}'`;
 const instance = (id: string | undefined, change: string) =>
   `UPDATE fencepost.node_instance SET ${change} WHERE instance_id = '${id}'`;
 const PAST = "expires_at = clock_timestamp() - interval '1 second'";
@@ -137,6 +151,16 @@ const LEFT = [
   [false, false],
   [STAMP, STAMP],
 ];
+/** The progress of two subscribers: one list for each column. */
+const DELIVERED = [
+  [BOOKS, AUDIT],
+  [3, 3],
+  [1, 1],
+  [7, 8],
+  ["{9}", "{}"],
+  ...Array.from({ length: 8 }, () => [null, null]),
+];
+const PAUSED = "owner_instance = NULL, paused_by = 'OPERATOR', paused_why = 'r', paused_at = now()";
 const KEYS = [
   [1, 2],
   [A, B],
@@ -251,6 +275,75 @@ export const subjectsIn = (history: KnownHistory, session: number): readonly Sub
       { name: "a claimant that is not there", world: FREE, values: { 3: UNKNOWN } },
     ],
     beside: [[/^l\.owner_instance IS NULL$/, "said for the reader: a null owner is no live owner either"]],
+  },
+  {
+    statement: pickSubscribers,
+    values: [[BOOKS], TWIN],
+    answers: 1,
+    accepts: [
+      { name: "a subscriber that nobody delivers for", world: books("owner_instance = NULL") },
+      { name: "a subscriber of a dead instance", world: books(`owner_instance = '${GONE}'`) },
+      { name: "a subscriber of an instance that is forgotten", world: books(`owner_instance = '${UNKNOWN}'`) },
+      { name: "its own subscriber", values: { 2: OWNER } },
+    ],
+    refuses: [
+      { name: "a subscriber whose owner lives" },
+      {
+        name: "another subscriber that is free",
+        world: `UPDATE fencepost.subscriber SET owner_instance = NULL WHERE subscriber_id = '${AUDIT}'`,
+      },
+      { name: "a subscriber that is paused", world: books(PAUSED) },
+    ],
+    beside: [[/^s\.owner_instance IS NULL$/, "said for the reader: a null owner is no live owner either"]],
+  },
+  {
+    statement: takeSubscribers,
+    values: [[BOOKS], TWIN],
+    answers: 1,
+    accepts: [
+      {
+        name: "one of two that are free",
+        world: `UPDATE fencepost.subscriber SET owner_instance = NULL`,
+      },
+      { name: "a subscriber that nobody delivers for", world: books("owner_instance = NULL") },
+      { name: "a subscriber of a dead instance", world: books(`owner_instance = '${GONE}'`) },
+      { name: "a subscriber of an instance that is forgotten", world: books(`owner_instance = '${UNKNOWN}'`) },
+    ],
+    refuses: [
+      { name: "a subscriber whose owner lives" },
+      { name: "a subscriber that is paused", world: books(PAUSED) },
+      {
+        name: "a claimant that was declared dead",
+        world: `${books("owner_instance = NULL")}; ${instance(TWIN, "dead = true")}`,
+      },
+      {
+        name: "a claimant whose heartbeat is past",
+        world: `${books("owner_instance = NULL")}; ${instance(TWIN, PAST)}`,
+      },
+      { name: "a claimant that is not there", world: books("owner_instance = NULL"), values: { 2: UNKNOWN } },
+    ],
+    beside: [[/^s\.owner_instance IS NULL$/, "said for the reader: a null owner is no live owner either"]],
+  },
+  {
+    statement: writeDeliveries,
+    values: [...DELIVERED, OWNER],
+    answers: 2,
+    accepts: [
+      USUAL,
+      { name: "a pause by the delivering node", values: { 12: ["GONE", null], 13: ["HTTP 410", null] } },
+    ],
+    refuses: [
+      { name: "another instance under the same token", world: books(`owner_instance = '${TWIN}'`) },
+      { name: "a subscriber that was let go", world: books("owner_instance = NULL") },
+      { name: "a later token of the same instance", world: books("token = 4") },
+      {
+        name: "a subscriber that was removed",
+        world: `DELETE FROM fencepost.subscriber WHERE subscriber_id = '${BOOKS}'`,
+      },
+      { name: "an earlier token for one of them", values: { 2: [3, 2] } },
+      ...LIFE,
+    ],
+    beside: [[/^s\.subscriber_id = ANY/, "finds the rows by key; the list has the same ids"]],
   },
   {
     statement: pickLanes,

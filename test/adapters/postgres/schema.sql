@@ -719,6 +719,55 @@ CREATE TABLE fencepost.step (
   CONSTRAINT history_transition CHECK ((((((((event || ' '::text) || COALESCE(from_state, '-'::text)) || ' '::text) || state) || '/'::text) || COALESCE(sub_state, '-'::text)) = ANY (ARRAY['accept - CREATED/-'::text, 'allocate - ALLOCATED/-'::text, 'allocate CREATED ALLOCATED/-'::text, 'refuse - FAILED_FINAL/REJECTED'::text, 'refuse CREATED FAILED_FINAL/REJECTED'::text, 'refuseReusedRequestId - FAILED_FINAL/REQUEST_ID_REUSED'::text, 'refuseReusedRequestId CREATED FAILED_FINAL/REQUEST_ID_REUSED'::text, 'await CREATED CREATED/AWAITING_APPROVAL'::text, 'approve CREATED CREATED/-'::text, 'reject CREATED FAILED_FINAL/REJECTED'::text, 'expire CREATED FAILED_FINAL/EXPIRED'::text, 'expire ALLOCATED FAILED_FINAL/EXPIRED'::text, 'callOff CREATED FAILED_FINAL/CANCELLED'::text, 'sign ALLOCATED TRACKING/PENDING'::text, 'broadcast TRACKING TRACKING/BROADCAST'::text, 'resubmit TRACKING TRACKING/PENDING'::text, 'resubmit TRACKING TRACKING/BROADCAST'::text, 'resubmit TRACKING TRACKING/STALE'::text, 'resubmit TRACKING TRACKING/MINED'::text, 'resubmit TRACKING TRACKING/UNKNOWN_SUBMIT_RESULT'::text, 'resubmit STUCK STUCK/-'::text, 'submitFailed TRACKING TRACKING/PENDING'::text, 'submitFailed TRACKING TRACKING/BROADCAST'::text, 'submitFailed TRACKING TRACKING/STALE'::text, 'submitFailed TRACKING TRACKING/MINED'::text, 'submitFailed TRACKING TRACKING/UNKNOWN_SUBMIT_RESULT'::text, 'submitFailed STUCK STUCK/-'::text, 'stale TRACKING TRACKING/STALE'::text, 'reprice TRACKING TRACKING/PENDING'::text, 'reprice STUCK TRACKING/PENDING'::text, 'cancel TRACKING TRACKING/PENDING'::text, 'cancel STUCK TRACKING/PENDING'::text, 'replace TRACKING TRACKING/PENDING'::text, 'replace STUCK TRACKING/PENDING'::text, 'placeholder TRACKING TRACKING/PENDING'::text, 'placeholder STUCK TRACKING/PENDING'::text, 'amend ALLOCATED ALLOCATED/-'::text, 'decide ALLOCATED ALLOCATED/-'::text, 'decide TRACKING TRACKING/PENDING'::text, 'decide TRACKING TRACKING/BROADCAST'::text, 'decide TRACKING TRACKING/STALE'::text, 'decide TRACKING TRACKING/MINED'::text, 'decide TRACKING TRACKING/UNKNOWN_SUBMIT_RESULT'::text, 'decide STUCK STUCK/-'::text, 'hold CREATED CREATED/-'::text, 'hold CREATED CREATED/AWAITING_APPROVAL'::text, 'hold ALLOCATED ALLOCATED/-'::text, 'hold TRACKING TRACKING/PENDING'::text, 'hold TRACKING TRACKING/BROADCAST'::text, 'hold TRACKING TRACKING/STALE'::text, 'hold TRACKING TRACKING/MINED'::text, 'hold TRACKING TRACKING/UNKNOWN_SUBMIT_RESULT'::text, 'hold STUCK STUCK/-'::text, 'unhold CREATED CREATED/-'::text, 'unhold CREATED CREATED/AWAITING_APPROVAL'::text, 'unhold ALLOCATED ALLOCATED/-'::text, 'unhold TRACKING TRACKING/PENDING'::text, 'unhold TRACKING TRACKING/BROADCAST'::text, 'unhold TRACKING TRACKING/STALE'::text, 'unhold TRACKING TRACKING/MINED'::text, 'unhold TRACKING TRACKING/UNKNOWN_SUBMIT_RESULT'::text, 'unhold STUCK STUCK/-'::text, 'stick TRACKING STUCK/-'::text, 'unstick STUCK TRACKING/PENDING'::text, 'shiftDown ALLOCATED ALLOCATED/-'::text, 'giveUp ALLOCATED FAILED_FINAL/REJECTED'::text, 'loseSight TRACKING TRACKING/UNKNOWN_SUBMIT_RESULT'::text, 'adopt TRACKING TRACKING/BROADCAST'::text, 'sendAnew TRACKING TRACKING/PENDING'::text, 'mine TRACKING TRACKING/MINED'::text, 'mine STUCK TRACKING/MINED'::text, 'withdraw TRACKING TRACKING/PENDING'::text, 'confirm TRACKING CONFIRMED/-'::text, 'revert TRACKING FAILED_FINAL/REVERTED'::text, 'confirmReplacement TRACKING CONFIRMED/REPLACED'::text, 'confirmCancel TRACKING FAILED_FINAL/CANCELLED'::text, 'confirmExpiry TRACKING FAILED_FINAL/EXPIRED'::text, 'loseNonce TRACKING FAILED_FINAL/NONCE_CONSUMED_EXTERNALLY'::text, 'requeue TRACKING ALLOCATED/-'::text, 'reorg CONFIRMED TRACKING/PENDING'::text, 'reorg FAILED_FINAL TRACKING/PENDING'::text])))
 ) WITH (fillfactor=90);
 
+CREATE TABLE fencepost.subscriber (
+  subscriber_id uuid NOT NULL,
+  name text COLLATE "C" NOT NULL,
+  url text NOT NULL,
+  signers text[],
+  chains bigint[],
+  keys text[],
+  states text[],
+  generation integer NOT NULL DEFAULT 1,
+  rotated_until timestamp with time zone,
+  secret_id text NOT NULL,
+  give_up_after_ms bigint NOT NULL,
+  paused_by text,
+  paused_why text,
+  paused_at timestamp with time zone,
+  epoch integer NOT NULL,
+  position bigint NOT NULL,
+  done bigint[] NOT NULL DEFAULT '{}'::bigint[],
+  failing_since timestamp with time zone,
+  last_status integer,
+  last_reason text,
+  last_at timestamp with time zone,
+  next_try_at timestamp with time zone,
+  delivered_at timestamp with time zone,
+  owner_instance uuid,
+  token bigint NOT NULL DEFAULT 0,
+  created_by text,
+  created_at timestamp with time zone NOT NULL,
+  changed_by text NOT NULL,
+  changed_at timestamp with time zone NOT NULL,
+  CONSTRAINT subscriber_name UNIQUE (name),
+  CONSTRAINT subscriber_pkey PRIMARY KEY (subscriber_id),
+  CONSTRAINT subscriber_paused CHECK ((((paused_by IS NULL) = (paused_why IS NULL)) AND ((paused_by IS NULL) = (paused_at IS NULL)))),
+  CONSTRAINT subscriber_paused_by CHECK ((paused_by = ANY (ARRAY['OPERATOR'::text, 'GONE'::text, 'GAVE_UP'::text]))),
+  CONSTRAINT subscriber_paused_is_free CHECK (((paused_by IS NULL) OR (owner_instance IS NULL))),
+  CONSTRAINT subscriber_position CHECK ((("position" >= 0) AND (generation >= 1)))
+) WITH (fillfactor=50, autovacuum_vacuum_scale_factor=0.05);
+
+CREATE UNIQUE INDEX subscriber_name ON fencepost.subscriber USING btree (name);
+
+CREATE TABLE fencepost.subscriber_decision (
+  subscriber_id uuid NOT NULL,
+  name text NOT NULL,
+  action text NOT NULL,
+  actor text NOT NULL,
+  detail jsonb,
+  at timestamp with time zone NOT NULL
+);
+
 CREATE TABLE fencepost.takeover (
   takeover_id bigint NOT NULL GENERATED ALWAYS AS IDENTITY,
   chain_id bigint NOT NULL,

@@ -53,6 +53,8 @@ describe("the database schema", () => {
       "node_report",
       "policy",
       "policy_change",
+      "subscriber",
+      "subscriber_decision",
     ]);
   });
 });

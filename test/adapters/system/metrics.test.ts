@@ -9,6 +9,7 @@ import {
 } from "../../../src/adapters/system/metrics.ts";
 import { SUBMIT_ANSWERS } from "../../../src/domain/chain/answers.ts";
 import { ALERT_CODES } from "../../../src/domain/troubles/table.ts";
+import { DELIVERY_RESULTS } from "../../../src/domain/webhooks/receiver-answers.ts";
 import type { DeathEvidence } from "../../../src/ports/lease-store.ts";
 import type {
   CreateResultLabel,
@@ -121,6 +122,10 @@ function everyLabel(): TelemetryEvent[] {
     })),
     ...keys(RECONCILE_RESULTS).map((result) => ({ type: "lane.reconciled" as const, lane, result })),
     ...keys(GRAY_ZONE_RESULTS).map((result) => ({ type: "gray.zone" as const, lane, txId: "t", nonce: 1, result })),
+    ...DELIVERY_RESULTS.map((result) => ({
+      ...({ type: "webhook.answered", subscriber: "books", eventId: "1_1" } as const),
+      ...{ result, status: 200, durationMs: 1 },
+    })),
     ...SUBMIT_ANSWERS.flatMap((answer) => [submission({ answer }), submission({ answer, first: false })]),
   ];
 }

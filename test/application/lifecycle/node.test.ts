@@ -137,6 +137,7 @@ describe("a node's gauges", () => {
       oldestPendingAgeSeconds: 0,
       receiptBacklog: 0,
       killsInForce: 0,
+      webhookLag: 0,
     });
   });
 

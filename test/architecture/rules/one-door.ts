@@ -4,13 +4,14 @@ import { isNode, lineOf, type Node, nameOf, type SourceFile, walk } from "../tre
 const ASKERS: Readonly<Record<string, readonly string[]>> = {
   hasEnded: ["lane/term.ts", "lane/owned-lane.ts", "lane/lanes.ts"],
   maySend: ["lane/term.ts", "lane/owned-lane.ts", "lane/lease.ts"],
-  // The last three files check for the node as a whole, not for a lane: whether it accepts requests, is ready, or may
-  // claim lanes.
+  // The last four files check for the node as a whole, not for a lane: whether it accepts requests, is ready, may claim
+  // lanes, or may deliver webhooks.
   mayAct: [
     "lane/term.ts",
     "lane/owned-lane.ts",
     "lane/lease.ts",
     "lane/lanes.ts",
+    "loops/deliveries.ts",
     "loops/node.ts",
     "loops/reception.ts",
     "queries/readiness.ts",

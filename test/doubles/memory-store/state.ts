@@ -27,6 +27,7 @@ import { newLedger } from "../../support/whole-ledger.ts";
 import type { LeftRequestRow } from "./left-requests.ts";
 import type { NoticeEntry } from "./notices.ts";
 import type { PoolChoiceRow } from "./pools.ts";
+import type { SubscriberEntry } from "./subscribers.ts";
 
 export interface InstanceRow extends Omit<InstanceRegistration, "leaseDurationMs" | "chains" | "standsBack"> {
   startedAt: Date;
@@ -192,6 +193,7 @@ export class DatabaseState {
   leftRequests = new Map<string, LeftRequestRow>();
   confirmations = new Map<number, ReadonlyMap<number, Hash>>();
   geneses = new Map<number, Hash>();
+  subscribers = new Map<string, SubscriberEntry>();
   abis: AbiDocument = { items: [], changedAt: null, changedBy: null };
   /** Statistics, by bucket and by the instance that counted them. */
   figures = new Map<string, FigureRow>();
@@ -243,6 +245,7 @@ export class DatabaseState {
       leftRequests: new Map(this.leftRequests),
       confirmations: new Map(this.confirmations),
       geneses: new Map(this.geneses),
+      subscribers: new Map(this.subscribers),
       figures: new Map(this.figures),
       spend: new Map(this.spend),
       epochFloors: new Map(this.epochFloors),
