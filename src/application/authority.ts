@@ -52,7 +52,7 @@ const RULES: { readonly [Name in keyof FencepostApi]: Rule<Name> } = {
   ...{ transactions: namedAndNarrowed, signers: namedAndNarrowed, signatures: namedAndNarrowed },
   ...{ costs: namedAndNarrowed, history: namedAndNarrowed },
   // A webhook of a limited key gets the outcomes of its own signers and chains, and the key sees no other webhook.
-  ...{ webhooks: narrowed, webhook: narrowed, addWebhook: asPrincipal, changeWebhook: narrowed },
+  ...{ webhooks: narrowed, webhook: narrowed, addWebhook: narrowed, changeWebhook: narrowed },
   ...{ removeWebhook: narrowed, pauseWebhook: narrowed, resumeWebhook: narrowed, replayWebhook: narrowed },
   ...{ testWebhook: narrowed, rotateWebhook: narrowed },
 
@@ -248,11 +248,7 @@ function ownUsage(call: Call<"policyUsage">, { principal, limited }: Key): Call<
 
 type Narrow<Query, Shown> = (query: Query, limits?: Limits) => Promise<Shown>;
 
-function narrowed<Query, Shown>(call: Narrow<Query, Shown>, { principal }: Key): Narrow<Query, Shown> {
-  return (query) => call(query, principal);
-}
-
-function asPrincipal<Query, Done>(call: (query: Query, principal?: Principal) => Promise<Done>, { principal }: Key) {
+function narrowed<Query, Shown>(call: (query: Query, key?: Principal) => Promise<Shown>, { principal }: Key) {
   return (query: Query) => call(query, principal);
 }
 
@@ -303,12 +299,8 @@ function decided(call: Call<"act">, { principal, api, mayAll }: Key): Call<"act"
 
 function decidedBySecond(call: Call<"decideSignature">, { principal, api }: Key): Call<"decideSignature"> {
   return async (received) => {
-    const { signatureId } = received;
-    mayApprove(
-      principal,
-      shown(principal, await api.signature(signatureId), `signature ${signatureId}`),
-      "asked for it",
-    );
+    const asked = await api.signature(received.signatureId);
+    mayApprove(principal, shown(principal, asked, `signature ${received.signatureId}`), "asked for it");
     return call(received);
   };
 }

@@ -13,8 +13,7 @@ import { given } from "./answer.ts";
 import { CommandFailed, EXIT_CODES, misused } from "./failure.ts";
 import { REASON } from "./operate.ts";
 import { askNode, CHAIN_ID, count, json, type RemotePorts } from "./remote.ts";
-import { dated, inert } from "./shorten.ts";
-import { indented } from "./show-transaction.ts";
+import { dated, indented, inert } from "./shorten.ts";
 import { id, prose, spare, tableOf, time } from "./table.ts";
 import type { View } from "./terminal.ts";
 
