@@ -20,6 +20,11 @@ const NOT_BY_CHANCE = new Set([
   "repriceTransaction",
   // The approval routes need a policy that makes a transaction wait for approval, and the key of a second person.
   ...["approveTransaction", "rejectTransaction"],
+  // Messages are signed only if a policy names them, and this node has none.
+  ...["requestSignature", "getSignature", "approveSignature", "rejectSignature"],
+  // Webhooks need the secret that nodes share, which this node does not have.
+  ...["addWebhook", "getWebhook", "changeWebhook", "removeWebhook", "pauseWebhook"],
+  ...["resumeWebhook", "replayWebhook", "testWebhook", "rotateWebhook"],
 ]);
 
 /** Inserts notices about nodes that vanished earlier, so that there is something to acknowledge. */

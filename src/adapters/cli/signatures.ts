@@ -107,7 +107,7 @@ function requestLines(found: RequestedSignature, view: View) {
   const about = `${signatureId} by ${signer} on chain ${chainId} is ${state} by rule ${inert(rule)}`;
   const asked = `asked for by ${inert(owner ?? "-")} ${dated(createdAt, view)}, request id ${inert(requestId)}`;
   const decided = decision === null ? [] : [`decided by ${inert(decision.actor)}: ${inert(decision.reason)}`];
-  const lines = [about, asked, ...decided, `digest ${digest}`].map((line) => indented("", line, view));
+  const lines = [...[about, asked, ...decided].map((line) => indented("", line, view)), `digest ${digest}`];
   const shown = message === null ? JSON.stringify(typedData, null, 2) : JSON.stringify(message);
   return `${[...lines, ...shown.split("\n").map((line) => indented("  ", line, view))].join("\n")}\n`;
 }

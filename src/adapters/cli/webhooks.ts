@@ -13,6 +13,7 @@ import { given } from "./answer.ts";
 import { CommandFailed, misused } from "./failure.ts";
 import { numbers, words } from "./keys.ts";
 import { askNode, count, duration, type RemotePorts } from "./remote.ts";
+import { indented } from "./shorten.ts";
 import { factsTable, id, prose, spare, tableOf, time } from "./table.ts";
 import type { View } from "./terminal.ts";
 
@@ -124,8 +125,9 @@ async function idOf(client: FencepostClient, name: string) {
   return found.subscriberId;
 }
 
-function secretLines({ name, subscriberId, generation, secret }: NewWebhook) {
-  return `${name} (${subscriberId}), secret ${generation}, shown this once:\n${secret}\n`;
+function secretLines({ name, subscriberId, generation, secret }: NewWebhook, view: View) {
+  const about = `${name} (${subscriberId}), secret ${generation}, shown this once:`;
+  return `${indented("", about, view)}\n${secret}\n`;
 }
 
 function stateLine({ name, state, position, behind }: Webhook) {

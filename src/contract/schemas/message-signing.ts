@@ -61,7 +61,7 @@ export const TypedData = closed(
         { name: "deadline", type: "uint256" },
       ],
     }),
-    primaryType: text("", "Permit"),
+    primaryType: text("Name of the type that is signed: a member of `types`.", "Permit"),
     message: record(Type.Unknown(), "The value: exactly the members of the primary type.", {
       owner: STORY.signer,
       spender: STORY.recipient,
@@ -158,7 +158,7 @@ export const SignaturesQuery = query({
   signer: Address,
   chainId: ChainId,
   key: described(Owner, "The name of the API key that asked."),
-  state: oneOf(SIGNATURE_STATES),
+  state: oneOf(SIGNATURE_STATES, "Only those in this state."),
   after: After,
   limit: limit(200, 50),
 });

@@ -32,10 +32,12 @@ describe.skipIf(browserPath === undefined)("the strip of the dashboard", () => {
     await shows(page, ".spend", "payouts-1 chain 8453");
     await shows(page, ".spend", "checkout");
     // Base fees of two chains cannot be drawn together: one read for all lanes, and one for the chain that is shown.
-    expect(reads(node.asked, "/history").map(({ query }) => query.get("chainId"))).toEqual([null, "8453"]);
+    // They leave together, so they arrive in either order.
+    const chains = () => reads(node.asked, "/history").map(({ query }) => query.get("chainId"));
+    expect(chains().sort()).toEqual(["8453", null]);
     await page.locator(".hint a", { hasText: "chain 10" }).click();
     await shows(page, ".hint b", "chain 10");
-    expect(reads(node.asked, "/history").at(-1)?.query.get("chainId")).toBe("10");
+    expect(chains()).toContain("10");
     expect(complaints).toEqual([]);
   });
 
@@ -50,12 +52,12 @@ describe.skipIf(browserPath === undefined)("the strip of the dashboard", () => {
     for (const [label, seconds, step] of ranges) {
       await page.locator("nav[aria-label='Range of the history'] a", { hasText: label }).click();
       await page.locator("nav[aria-label='Range of the history'] a[aria-current]", { hasText: label }).waitFor();
-      await waitUntil(
-        async () => reads(node.asked, "/history").at(-1)?.query.get("step") === step,
+      // The usual range is read when the page opens, and kept while it is recent.
+      const { query } = await waitUntil(
+        async () => reads(node.asked, "/history").findLast((each) => each.query.get("step") === step),
         `steps of ${label}`,
       );
       await page.locator(".plot").first().waitFor();
-      const { query } = reads(node.asked, "/history").at(-1) as Asked;
       expect([query.get("signer"), query.get("chainId")]).toEqual([SIGNER, "8453"]);
       const span = Date.parse(String(query.get("to"))) - Date.parse(String(query.get("from")));
       expect(Math.abs(span - seconds * 1_000), label).toBeLessThan(1_000);
