@@ -52,7 +52,6 @@ const BESIDE: Readonly<Record<string, string>> = {
   "DeliveryWindow.lanes": "outcomes of lanes of every node, which one subscriber has not taken yet",
   "Deliveries.freeSinceMs": "by subscriber",
   "Deliveries.runs": "by subscriber",
-  "OutcomeFeed.underWay": "by page of the feed",
   "SubscriberWatch.alerted": "by subscriber",
   "CostSums.sums": "by group of a query",
   "Figures.troubles": "by code of an alert",

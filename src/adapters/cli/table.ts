@@ -128,7 +128,7 @@ function sizesOf(columns: readonly Filled[], width: number): ReadonlyMap<Filled,
     free -= grown;
     sizes.set(column, size + grown);
   }
-  // What is still missing, the last column loses.
+  // If the columns are still too wide, shorten the last one.
   const last = columns.at(-1);
   if (free < 0 && last !== undefined) sizes.set(last, Math.max(1, last.least + free));
   return sizes;

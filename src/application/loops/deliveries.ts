@@ -99,6 +99,7 @@ export class Deliveries {
     if (this.runs.size === 0) return;
     this.cancelRead ??= this.ports.clock.after(READ_EVERY_MS, () => {
       this.cancelRead = null;
+      this.runPorts.feed.grew();
       for (const run of this.runs.values()) run.grew();
     });
   }

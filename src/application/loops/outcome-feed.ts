@@ -1,25 +1,27 @@
-/** Reads of the feed for deliveries. Subscribers that ask for the same page at the same time share one read. */
+/** Reads of the feed for deliveries. Subscribers at the same position share one read (queries/shared-reads.ts). */
 import { isWanted, type OutcomeFilter } from "../../domain/webhooks/subscriber.ts";
 import type { CompletionRecord, FeedPage, QueryStore } from "../../ports/query-store.ts";
+import { SharedReads } from "../queries/shared-reads.ts";
 
 /** Largest number of outcomes in one read. */
 export const PAGE = 500;
 
 export class OutcomeFeed {
   private readonly store;
-  private readonly underWay = new Map<string, Promise<FeedPage>>();
+  private readonly shared;
 
   constructor(store: Pick<QueryStore, "feed" | "costsOf">) {
     this.store = store;
+    this.shared = new SharedReads(store);
+  }
+
+  /** Called when the feed grew: later reads include the new completions. */
+  grew(): void {
+    this.shared.renew();
   }
 
   read(after: number, limit: number): Promise<FeedPage> {
-    const key = `${after} ${limit}`;
-    const known = this.underWay.get(key);
-    if (known !== undefined) return known;
-    const reading = this.store.feed(after, limit).finally(() => this.underWay.delete(key));
-    this.underWay.set(key, reading);
-    return reading;
+    return this.shared.read(after, limit);
   }
 
   /** The outcomes that a subscriber gets. The key of a transaction is read only if the filter names keys. */

@@ -97,7 +97,7 @@ export class SubscriberRun {
     this.cancelTimer();
   }
 
-  /** What is to be stored now, and how many deliveries it covers. */
+  /** Progress to store now, and the number of deliveries that it covers. */
   snapshot(): { readonly progress: StoredProgress; readonly covers: number } {
     const { clock } = this.ports;
     const { epoch, lastAnswer, deliveredAt, paused, pace } = this;

@@ -70,7 +70,7 @@ export interface Ledger {
   readonly actionKeys: Part<string, Hex>;
   /** Requested signatures of messages, by request id. */
   readonly messages: Part<string, SignatureRecord | Spent>;
-  /** What the rules of the signer's policy have counted of messages, by the rule's name. */
+  /** Signatures and amounts counted by the signer's rules about messages, by the rule's name. */
   readonly messageUse: Part<string, MessageUse>;
   /** Policies that apply to the lane; null: no policy is in force. */
   readonly guard: Guard | null;

@@ -31,7 +31,7 @@ export interface SignatureRecord extends AskedSignature {
   readonly signedAt: Date | null;
   /** Time until which it waits for approval; null if it needed none. */
   readonly expiresAt: Date | null;
-  /** Who approved or rejected it; null if nobody did. */
+  /** Approval or rejection by a second API key; null if there was none. */
   readonly decision: SignatureDecision | null;
 }
 

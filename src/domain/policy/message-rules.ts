@@ -83,7 +83,10 @@ export interface MessageRules {
   readonly personal: readonly PersonalRule[];
 }
 
-/** Who signs, where and when. `at` null: rules about time are skipped, as by a key holder without the database's clock. */
+/**
+ * Chain, signer and time of a signature. `at` null: rules about time are skipped, because a key holder does not have the
+ * database's clock.
+ */
 export interface MessageContext {
   readonly chainId: number;
   readonly signer: Address;

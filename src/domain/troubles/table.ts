@@ -252,7 +252,7 @@ export function rowOf(code: TroubleCode): Row {
 }
 
 /**
- * What an alert is about: a lane, a transaction of the lane, a chain, an endpoint of the chain, or a subscriber; if none
+ * Subject of an alert: a lane, a transaction of the lane, a chain, an endpoint of the chain, or a subscriber; if none
  * is set, the node.
  */
 export interface AlertSubject {

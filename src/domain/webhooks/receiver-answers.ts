@@ -1,4 +1,4 @@
-/** What a receiver's response means, and when a failed delivery is tried again. */
+/** Results of deliveries by the receiver's response, and the pause before a failed delivery is retried. */
 import { type BackoffRule, backoffMs } from "../pace/when.ts";
 
 /** Response of a receiver. Silence is any failure before a status: connection, TLS, refused address, redirect, time. */

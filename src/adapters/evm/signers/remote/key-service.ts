@@ -21,7 +21,7 @@ export type RemoteKey = ReturnType<typeof remoteKey>;
 /** Number of concurrent signing requests: a key service takes tens of milliseconds for each, and limits the rate. */
 const AT_ONCE = 16;
 
-/** What a key outside this process signs, one at a time. */
+/** Signing functions of a key outside this process. Each signs one transaction or one message. */
 interface SignsOne {
   transaction(transaction: UnsignedTransaction): Promise<SignedTransaction>;
   message(message: MessageToSign): Promise<Hex>;
