@@ -227,6 +227,49 @@ describe("a stop of the signer", () => {
   });
 });
 
+describe("a policy that changes meanwhile", () => {
+  const limits = { signatures: { perDay: 1 } };
+  const enforce = (entry: WorldNode, parts: object) =>
+    enforced(entry.store, forSigner(SIGNER, permitPolicy({ ...limits, ...parts }, CHAIN_ID)));
+  const stricter = { fields: { value: { max: "9" } } };
+  const rule = "signer.messages.usdc.fields.value";
+
+  // protects [Messages] src/domain/ledger/messages.ts
+  it.each(["message.committed", "message.signed"] as const)(
+    "at %s keeps the signature back; a later policy that allows it gets it signed, and counted once",
+    async (point) => {
+      const change = at(point, async () => void (await enforce(entry, stricter)));
+      const entry = await start(permitPolicy(limits, CHAIN_ID), change);
+      for (const _ of ["first", "repeat"]) {
+        const refused = await refusal(entry, permit({ requestId: "permit-1" }));
+        expect(refused).toMatchObject({ code: "FORBIDDEN", extras: { rule } });
+        expect(rows()).toMatchObject([{ state: "ALLOWED", signature: null }]);
+      }
+      expect(results(entry)).toEqual(["refused", "refused"]);
+      await world.settle(enforce(entry, {}));
+      expect(await sign(entry, permit({ requestId: "permit-1" }))).toMatchObject({ state: "SIGNED" });
+      expect(await refusal(entry, permit({ value: "1" }))).toMatchObject({ code: "FORBIDDEN" });
+    },
+  );
+
+  it("after a crash refuses what the next owner finds allowed", async () => {
+    const entry = await start(
+      permitPolicy(limits, CHAIN_ID),
+      at("message.committed", () => world.crash(entry)),
+    );
+    const lost = entry.node.api.requestSignature(permit({ requestId: "permit-1" })).catch(() => undefined);
+    await world.until(() => rows().length === 1);
+    const other = await world.startNode();
+    const asked = watchHolder(other);
+    await world.until(() => world.ownerOf(SIGNER) === "node-2");
+    await world.settle(enforce(other, stricter));
+    const refused = await refusal(other, permit({ requestId: "permit-1" }));
+    expect(refused).toMatchObject({ code: "FORBIDDEN", extras: { rule } });
+    expect([rows()[0]?.signature, asked]).toEqual([null, []]);
+    await world.settle(lost);
+  });
+});
+
 describe("a crash of the owner", () => {
   // protects [Messages] src/domain/ledger/messages.ts
   it.each(["message.committed", "message.signed", "message.stored"] as const)(
