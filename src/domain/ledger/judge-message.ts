@@ -73,6 +73,7 @@ export function fullWindow(
 /** What policies would decide about a message. `use`: what the allowing rule has counted; null if no rule allows it. */
 export interface ForeseenMessage {
   readonly forbidden: Forbidden | null;
+  /** The bound above which it needs approval; null if it needs none. */
   readonly awaited: Forbidden | null;
   readonly allowed: AllowedMessage | null;
   readonly use: MessageUse;
@@ -89,5 +90,6 @@ export function foreseenMessage(
   const { allowed, approval } = judged;
   const use = used.get(allowed.rule.name) ?? UNUSED_RULE;
   const forbidden = fullWindow(allowed, use, { more: wholeOf(allowed), at: asked.at });
-  return { forbidden, awaited: approval, allowed, use };
+  const awaited = approval === null ? null : { rule: approval.rule, detail: approval.detail };
+  return { forbidden, awaited, allowed, use };
 }

@@ -234,9 +234,14 @@ export function wholeOf({ amount }: AllowedMessage): Signed {
   return { amount, signatures: 1 };
 }
 
+/** The hour and the day at this time, and what is counted in them. */
+export function countedUntil(use: MessageUse, at: Date): MessageUse {
+  return windowsAt(use, at, NONE);
+}
+
 /** Counts more at this time. */
 export function countedAlso(use: MessageUse, more: Signed, at: Date): MessageUse {
-  const { hourMs, hour, day } = windowsAt(use, at, NONE);
+  const { hourMs, hour, day } = countedUntil(use, at);
   const plus = (sum: Signed) => ({
     amount: sum.amount + more.amount,
     signatures: sum.signatures + more.signatures,

@@ -151,7 +151,7 @@ describe("a policy limit", () => {
 
     // protects [Messages] src/domain/ledger/messages.ts, src/adapters/postgres/commit/commit.ts
     it("is checked again for a signature that waits to be stored", async () => {
-      const lane = aLane(7);
+      const lane = aLane(1);
       const store = await open(forSigner(lane.signer, permitPolicy()));
       const fence = await take(store, lane);
       const request = asked(permitOf(lane.signer, { value: "5" }));

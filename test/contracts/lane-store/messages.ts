@@ -109,6 +109,17 @@ export function messagesContract(context: LaneStoreContext): void {
       await next.close();
     }));
 
+  it("what each rule has counted in a lane can be read, with the database's time", () =>
+    under(permitPolicy({ amount: { field: "value" } }), async (store, fence) => {
+      expect((await store.messageUse(fence.lane)).used).toEqual(new Map());
+      for (const value of [6, 5]) await sign(store, fence, permit(fence, value));
+      const { at, used } = await store.messageUse(fence.lane);
+      const counted = { amount: 11n, signatures: 2 };
+      expect([...used]).toEqual([["usdc", { hourMs: expect.any(Number), hour: counted, day: counted }]]);
+      expect(at.getTime() - (used.get("usdc")?.hourMs ?? 0)).toBeLessThan(2 * 3_600_000);
+      expect((await store.messageUse(aLane())).used.size).toBe(0);
+    }));
+
   it("a message above the bound waits, and is counted when a second key approves it", () =>
     under(
       permitPolicy({ amount: { field: "value", perHour: "10" }, requireApproval: { aboveAmount: "3" } }),
