@@ -175,10 +175,13 @@ describe("a stop of the signer", () => {
     expect(await sign(entry, permit({ requestId: "permit-1" }))).toMatchObject({ state: "SIGNED" });
   });
 
-  // protects [Messages] src/application/operations/messages.ts
-  it("while the key holder signs keeps the signature from leaving", async () => {
+  it.each([
+    ["a kill", kill],
+    ["a suspension", (entry: WorldNode) => laneAction(entry, "suspend")],
+    // protects [Messages] src/application/operations/messages.ts
+  ])("of %s while the key holder signs keeps the signature from leaving", async (_, begin) => {
     const entry = await start();
-    watchHolder(entry, async () => void (await laneAction(entry, "suspend")));
+    watchHolder(entry, async () => void (await begin(entry)));
     expect(await refusal(entry, permit({ requestId: "permit-1" }))).toMatchObject({ code: "UNAVAILABLE" });
     expect(rows()).toMatchObject([{ state: "ALLOWED", signature: null }]);
     expect(results(entry)).toEqual(["stopped"]);
@@ -349,8 +352,11 @@ describe("a signature that needs approval", () => {
 
   it("is never signed after a rejection, or if nobody approved it in time", async () => {
     const { entry, signatureId } = await waiting();
+    const other = permit({ requestId: "permit-1", value: "51" });
+    expect(await refusal(entry, other, "ann"), "while it waits").toMatchObject({ code: "REQUEST_ID_REUSED" });
     await world.settle(entry.node.api.decideSignature(decide("reject", signatureId)));
     expect(await refusal(entry, request, "ann")).toMatchObject({ code: "CONFLICT" });
+    expect(await refusal(entry, other, "ann"), "once rejected").toMatchObject({ code: "REQUEST_ID_REUSED" });
     const { signatureId: forgotten } = await sign(entry, permit({ requestId: "permit-2" }), "ann");
     await world.clock.advance(61_000);
     const late = await world.refusal(entry.node.api.decideSignature(decide("approve", forgotten)));
