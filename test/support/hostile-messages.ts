@@ -10,7 +10,7 @@ export interface Hostile {
 }
 
 const LOGIN = { domain: "example.com", uri: "https://example.com/login" };
-const ORDER_TYPE = "Order(Item[] items,address to)Item(address token,uint256 amount)";
+const TRADE_TYPE = "Trade(Item[] items,address to)Item(address token,uint256 amount)";
 
 export const hostileRules = (chainId: number) => ({
   typedData: [
@@ -21,9 +21,9 @@ export const hostileRules = (chainId: number) => ({
       fields: { spender: { in: [SPENDER] }, value: { max: "1000" } },
     },
     {
-      name: "order",
+      name: "trade",
       domain: { name: "Market", chainId },
-      type: ORDER_TYPE,
+      type: TRADE_TYPE,
       fields: { to: { in: [SPENDER] }, "items.token": { in: [TOKEN] }, "items.amount": { max: "10" } },
       amount: { field: "items.amount", perSignature: "15" },
     },
@@ -105,9 +105,9 @@ const authorisation = (chainId: number) => ({
   message: { chainId, nonce: 0 },
 });
 
-function orders(chainId: number): readonly Hostile[] {
+function trades(chainId: number): readonly Hostile[] {
   const types = {
-    Order: [
+    Trade: [
       { name: "items", type: "Item[]" },
       { name: "to", type: "address" },
     ],
@@ -116,40 +116,40 @@ function orders(chainId: number): readonly Hostile[] {
       { name: "amount", type: "uint256" },
     ],
   };
-  const order = (items: unknown, to: string = SPENDER, change: object = {}) => ({
-    typedData: { domain: { name: "Market", chainId }, types, primaryType: "Order", message: { items, to }, ...change },
+  const trade = (items: unknown, to: string = SPENDER, change: object = {}) => ({
+    typedData: { domain: { name: "Market", chainId }, types, primaryType: "Trade", message: { items, to }, ...change },
   });
   const item = (amount: unknown, token: string = TOKEN) => ({ token, amount });
-  const place = (rule: string) => `signer.messages.order.${rule}`;
+  const place = (rule: string) => `signer.messages.trade.${rule}`;
   const renamed = { ...types, Item: [...types.Item].reverse() };
   return [
     {
-      what: "an order whose last item is above its bound",
-      request: order([item(1), item(11)]),
+      what: "a trade whose last item is above its bound",
+      request: trade([item(1), item(11)]),
       rule: place("fields.items.amount"),
     },
     {
-      what: "an order of another token behind the first",
-      request: order([item(1), item(1, SPENDER)]),
+      what: "a trade of another token behind the first",
+      request: trade([item(1), item(1, SPENDER)]),
       rule: place("fields.items.token"),
     },
     {
-      what: "an order whose items are too much together",
-      request: order([item(10), item(6)]),
+      what: "a trade whose items are too much together",
+      request: trade([item(10), item(6)]),
       rule: place("amount.perSignature"),
     },
-    { what: "an order for another receiver", request: order([item(1)], TOKEN), rule: place("fields.to") },
-    { what: "an order whose items are an object", request: order({ 0: item(1), length: 1 }), rule: null },
-    { what: "an order whose items are lists", request: order([[item(1)]]), rule: null },
+    { what: "a trade for another receiver", request: trade([item(1)], TOKEN), rule: place("fields.to") },
+    { what: "a trade whose items are an object", request: trade({ 0: item(1), length: 1 }), rule: null },
+    { what: "a trade whose items are lists", request: trade([[item(1)]]), rule: null },
     {
-      what: "an order whose struct is in another order",
-      request: order([item(1)], SPENDER, { types: renamed }),
+      what: "a trade whose struct is in another order",
+      request: trade([item(1)], SPENDER, { types: renamed }),
       rule: "signer.messages.permit.type",
     },
     {
-      what: "an order of a fixed list",
-      request: order([item(1)], SPENDER, {
-        types: { ...types, Order: [{ name: "items", type: "Item[1]" }, types.Order[1]] },
+      what: "a trade of a fixed list",
+      request: trade([item(1)], SPENDER, {
+        types: { ...types, Trade: [{ name: "items", type: "Item[1]" }, types.Trade[1]] },
       }),
       rule: "signer.messages.permit.type",
     },
@@ -264,5 +264,5 @@ function texts(signer: Address, chainId: number): readonly Hostile[] {
 }
 
 export function hostileMessages(signer: Address, chainId: number): readonly Hostile[] {
-  return [...permits(signer, chainId), ...orders(chainId), ...texts(signer, chainId)];
+  return [...permits(signer, chainId), ...trades(chainId), ...texts(signer, chainId)];
 }
