@@ -87,6 +87,9 @@ export interface KillAnswer {
 /** A create request as received; the create stage validates it. */
 export type CreateRequest = { readonly [Name in (typeof CREATE_FIELDS)[number]]?: unknown };
 
+/** A dry run, as received: of a create, or of a message to sign. */
+export type PolicyCheckRequest = CreateRequest & Pick<SignMessageRequest, "message" | "typedData">;
+
 export interface NamedCreate {
   readonly txId: string;
   readonly request: CreateRequest;

@@ -195,7 +195,8 @@ export interface FencepostFace<SendOptions extends CallOptions = CallOptions> ex
   /** Ends the hold of one transaction. */
   resumeTransaction(txId: string, request: actions.HoldOrder, options?: OrderOptions): Promise<Transaction>;
   /**
-   * Dry run: what the policies would decide about this transaction now, and how much it would count. Changes nothing.
+   * Dry run: what the policies would decide about this transaction or message now, and how much it would count. Changes
+   * nothing.
    */
   checkPolicy(check: PolicyCheck, options?: CallOptions): Promise<PolicyVerdict>;
   /** The policy document in force on every node, and who applied it. */

@@ -3,6 +3,7 @@ import type { Limits } from "../domain/keys/principal.ts";
 import type { Address, Hash, Hex, Lane } from "../domain/lane.ts";
 import type { Approval, Completion, LedgerAttempt, PolicyUse, WaitingIntent } from "../domain/ledger/index.ts";
 import type { SignatureRecord, SignatureState } from "../domain/messages/record.ts";
+import type { MessageUse } from "../domain/policy/message-rules.ts";
 import type { Use } from "../domain/policy/use.ts";
 import type { Reservation } from "../domain/transaction/reservations.ts";
 import type { Intent } from "../domain/transaction/transaction.ts";
@@ -148,6 +149,11 @@ export interface LaneDecisionRecord extends Omit<LaneDecision, "actionKey"> {
   readonly at: Date;
 }
 
+export interface MessageCounts {
+  readonly at: Date;
+  readonly used: ReadonlyMap<string, MessageUse>;
+}
+
 export interface PolicyUsage {
   /** Time of the read, by the database's clock, which also decides the hour and day of the policy limits. */
   readonly at: Date;
@@ -224,6 +230,8 @@ export interface QueryStore {
    * the transaction.
    */
   policyUse(lane: Lane, of: { readonly txId?: string; readonly owner?: string }): Promise<PolicyUse>;
+  /** What each rule about messages has counted in the lane, by its name, and the database's time. */
+  messageUse(lane: Lane): Promise<MessageCounts>;
   /** Amounts used of all limits in the current hour and day, by signer and by API key. */
   allPolicyUse(): Promise<PolicyUsage>;
   /** Totals over all lanes of the database, for the gauges. */

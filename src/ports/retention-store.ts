@@ -17,7 +17,7 @@ export interface RetentionStore {
    * before the last deleted number gets `FEED_TRUNCATED`.
    */
   shortenFeed(ageMs: number, most: number): Promise<FeedShortened>;
-  /** Filters the given lanes: returns those that have transactions to delete. The read locks nothing. */
+  /** Filters the given lanes: returns those that have transactions or requested signatures to delete. The read locks nothing. */
   lanesWithOld(lanes: readonly Lane[], ageMs: number): Promise<readonly Lane[]>;
   /**
    * Lanes without a live owner whose signer no live instance registered. Lanes that are suspended because commits may
@@ -32,4 +32,6 @@ export interface RetentionStore {
   removeOld(fences: readonly Fence[], ageMs: number, most: number): Promise<number>;
   /** Deletes the hashes of request ids whose transactions were deleted longer ago than the given age. */
   forgetRequestIds(ageMs: number, most: number): Promise<number>;
+  /** Deletes records of what people did to subscribers, older than the given age; the subscribers stay. */
+  forgetSubscriberDecisions(ageMs: number, most: number): Promise<number>;
 }

@@ -662,6 +662,13 @@ export class MemoryStore
     return queries.policyUse(this.state, lane, { ...of, at: this.now() });
   }
 
+  async messageUse(lane: Lane) {
+    await this.reach();
+    this.followPolicy();
+    const used = this.state.lane(lane)?.ledger.messageUse.every() ?? [];
+    return { at: this.now(), used: new Map(used) };
+  }
+
   async allPolicyUse() {
     await this.reach();
     return queries.policyUsage(this.state, this.now());

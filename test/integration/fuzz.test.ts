@@ -5,10 +5,12 @@
 import { expect } from "vitest";
 import { fuzz, hasSucceeded } from "../support/fuzz/fuzz.ts";
 import { it, OTHER_SIGNER } from "../support/integration.ts";
+import { aPermit, GREETING_RULE, permitRule } from "../support/message-samples.ts";
 import { pricedTransfer } from "../support/transfers.ts";
 
 const REQUESTS = Number(process.env.FENCEPOST_FUZZ_REQUESTS ?? 2_000);
 const SEED = Number(process.env.FENCEPOST_FUZZ_SEED ?? 1);
+const CHAIN_ID = 31_337;
 
 const NOT_BY_CHANCE = new Set([
   // This operation succeeds only if the signer and the request id belong to the same transaction.
@@ -20,12 +22,23 @@ const NOT_BY_CHANCE = new Set([
   "repriceTransaction",
   // The approval routes need a policy that makes a transaction wait for approval, and the key of a second person.
   ...["approveTransaction", "rejectTransaction"],
-  // Messages are signed only if a policy names them, and this node has none.
-  ...["requestSignature", "getSignature", "approveSignature", "rejectSignature"],
-  // Webhooks need the secret that nodes share, which this node does not have.
-  ...["addWebhook", "getWebhook", "changeWebhook", "removeWebhook", "pauseWebhook"],
-  ...["resumeWebhook", "replayWebhook", "testWebhook", "rotateWebhook"],
 ]);
+
+/** Allows the messages of the OpenAPI document's examples, permits only with an approval. */
+const POLICIES = {
+  signers: {
+    "*": {
+      messages: {
+        personal: [GREETING_RULE],
+        typedData: [permitRule({ fields: { value: { max: "1000" } }, requireApproval: {} }, CHAIN_ID)],
+      },
+    },
+  },
+};
+const MESSAGES = Array.from({ length: 12 }, (_, nonce) => ({
+  signer: OTHER_SIGNER,
+  typedData: aPermit(OTHER_SIGNER, { nonce, chainId: CHAIN_ID }),
+}));
 
 /** Inserts notices about nodes that vanished earlier, so that there is something to acknowledge. */
 const NOTICES = `
@@ -39,13 +52,17 @@ it(
   // protects [Attacks] src/contract/routes.ts, src/adapters/http/exchange/problems.ts
   `${REQUESTS} valid and invalid requests get only responses that the OpenAPI document defines`,
   async ({ database, nodes, simulated }) => {
-    const node = await nodes.start(simulated.url, { FENCEPOST_LOG_LEVEL: "error" });
+    const node = await nodes.start(simulated.url, {
+      FENCEPOST_LOG_LEVEL: "error",
+      FENCEPOST_CLUSTER_SECRET: "a-secret-that-all-nodes-of-the-cluster-share",
+    });
     await database.query(NOTICES);
     const { faults, answers, operations } = await fuzz({
       url: node.url,
       requests: REQUESTS,
       seed: SEED,
       reserveFor: OTHER_SIGNER,
+      ...{ policies: POLICIES, messages: MESSAGES },
       notByChance: NOT_BY_CHANCE,
     });
     if (process.env.FENCEPOST_FUZZ_REQUESTS !== undefined)

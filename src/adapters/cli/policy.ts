@@ -14,6 +14,7 @@ import { misused } from "./failure.ts";
 import { addIntent, type IntentOptions, intentsOf } from "./intent.ts";
 import { askNode, count, json, type RemotePorts } from "./remote.ts";
 import { dated, indented } from "./shorten.ts";
+import { readTypedData } from "./signatures.ts";
 import { id, spare, tableOf } from "./table.ts";
 import type { View } from "./terminal.ts";
 
@@ -36,13 +37,15 @@ export function addPolicy(program: Command, ports: RemotePorts): void {
     .option("--expected-version <number>", "refuse if the version in force is another one", count);
   const check = policy
     .command("check")
-    .description("check whether a transaction would be allowed now, and what it would be charged; nothing is sent");
+    .description("check whether a transaction or message would be allowed now, and what it counts; nothing is done");
   askNode(check, ports, {
     ask: async (client, options: CheckOptions, ...args) => client.checkPolicy(await checkOf(options, args, ports)),
     show: verdictInWords,
   });
   addIntent(check)
     .option("--payload <json>", 'the whole payload as in POST /tx, such as {"to":"0x…","value":"1"}', json)
+    .option("--message <text>", "a personal message to sign, instead of a transaction")
+    .option("--typed-data <file>", "typed data to sign (EIP-712), instead of a transaction; - is standard input")
     .option("--key <name>", "ask for another API key");
   askNode(policy.command("usage").description("print what is used of this hour and day"), ports, {
     ask: (client, query: { readonly signer?: Address; readonly key?: string }) => client.policyUsage(query),
@@ -52,18 +55,23 @@ export function addPolicy(program: Command, ports: RemotePorts): void {
     .option("--key <name>", "of this API key alone");
 }
 
-type CheckOptions = IntentOptions & Pick<PolicyCheck, "key"> & { readonly payload?: PolicyCheck["payload"] };
+interface CheckOptions extends IntentOptions, Pick<PolicyCheck, "key"> {
+  readonly payload?: PolicyCheck["payload"];
+  readonly message?: string;
+  readonly typedData?: string;
+}
 
 /** Builds the request of `policy check` from the options of `send`, or from the whole payload. */
 async function checkOf(
-  { payload, key, ...options }: CheckOptions,
+  { payload, key, message, typedData, ...options }: CheckOptions,
   args: readonly string[],
   { io }: RemotePorts,
 ): Promise<PolicyCheck> {
   const { signer, chainId } = options;
-  if (payload !== undefined) {
+  if (payload !== undefined || message !== undefined || typedData !== undefined) {
     if (signer === undefined) throw misused("--signer is missing: name the sender");
-    return { signer, payload, ...given({ chainId, key }) };
+    const data = given({ typedData: typedData === undefined ? undefined : await readTypedData(typedData, io) });
+    return { signer, ...given({ payload, message, chainId, key }), ...data };
   }
   const [intent, ...others] = await intentsOf(args, options, io.read);
   if (intent === undefined || others.length > 0) throw misused("--file must have one transaction to check");
@@ -84,10 +92,17 @@ function inForce({ version, hash, policies, changedAt, changedBy, reason }: Poli
   return `${indented("", change, view)}\n${hash}\n${JSON.stringify(policies, null, 2)}\n`;
 }
 
-function verdictInWords({ allowed, awaitsApproval, rule, detail, value, cost }: PolicyVerdict, view: View) {
+function verdictInWords({ allowed, awaitsApproval, rule, detail, value, cost, counts }: PolicyVerdict, view: View) {
   const verdict = allowed ? "would wait for approval" : "not allowed";
   const judged = allowed && awaitsApproval !== true ? "allowed:" : `${verdict} by ${rule}: ${detail};`;
-  return `${indented("", `${judged} it moves ${value} wei, and costs ${cost} wei at most`, view)}\n`;
+  const effect = counts === undefined ? `it moves ${value} wei, and costs ${cost} wei at most` : countsInWords(counts);
+  return `${indented("", `${judged} ${effect}`, view)}\n`;
+}
+
+function countsInWords({ rule, amount, hour, day }: NonNullable<PolicyVerdict["counts"]>) {
+  const window = (name: string, { amount: sum, signatures, maxAmount, maxSignatures }: typeof hour) =>
+    `${name} ${signatures} of ${maxSignatures ?? "any"} signatures, amount ${sum} of ${maxAmount ?? "any"}`;
+  return `rule ${rule} counts an amount of ${amount}; counted before: ${window("hour", hour)}; ${window("day", day)}`;
 }
 
 function usageTable({ at, signers, keys }: PolicyUsage, view: View) {

@@ -79,16 +79,19 @@ async function requestOf(options: SignOptions, { io }: RemotePorts): Promise<Req
     throw misused("give exactly one of --message, --raw and --file");
   if (message !== undefined) return { ...named, message };
   if (raw !== undefined) return { ...named, message: { raw } };
-  const name = file === "-" ? "standard input" : file;
-  const typedData = readJson(await io.read(String(file)), String(name));
-  return { ...named, typedData };
+  return { ...named, typedData: await readTypedData(String(file), io) };
 }
 
-function readJson(text: string, name: string): NonNullable<RequestSignature["typedData"]> {
+/** Reads typed data from a file, or from standard input if its name is `-`. */
+export async function readTypedData(
+  file: string,
+  { read }: Pick<RemotePorts["io"], "read">,
+): Promise<NonNullable<RequestSignature["typedData"]>> {
+  const text = await read(file);
   try {
     return json(text) as NonNullable<RequestSignature["typedData"]>;
   } catch {
-    throw misused(`${name} is not JSON`);
+    throw misused(`${file === "-" ? "standard input" : file} is not JSON`);
   }
 }
 

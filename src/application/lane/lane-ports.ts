@@ -19,6 +19,8 @@ export interface Limits {
   readonly policies: Policies | null;
   /** Reads how much of the policy limits is used, and reloads the policy document if another one is in force. */
   readonly use: QueryStore["policyUse"];
+  /** Reads what the rules about messages have counted, and the policy document in the same way. */
+  readonly messageUse: QueryStore["messageUse"];
 }
 
 export interface LimitPorts {

@@ -10,12 +10,15 @@ import type { OwnedLane } from "./owned-lane.ts";
 
 export type { LimitPorts } from "./lane-ports.ts";
 
-export function limitsOf(store: Pick<PolicyStore, "knownPolicy"> & Pick<QueryStore, "policyUse">): Limits {
+export function limitsOf(
+  store: Pick<PolicyStore, "knownPolicy"> & Pick<QueryStore, "policyUse" | "messageUse">,
+): Limits {
   return {
     get policies() {
       return store.knownPolicy.current.policies;
     },
     use: (lane, of) => store.policyUse(lane, of),
+    messageUse: (lane) => store.messageUse(lane),
   };
 }
 

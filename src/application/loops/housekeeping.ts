@@ -1,7 +1,8 @@
 /**
- * Deletes rows that are older than the retention, a little at a time: completions from the feed; the transactions of
- * this node's lanes, each under its lane's fence; transactions of lanes whose signer no node has any more (such a lane
- * is acquired for this and released); hashes of request ids, if they expire; and acknowledged notices.
+ * Deletes rows that are older than the retention, a little at a time: completions from the feed; the transactions and
+ * requested signatures of this node's lanes, each under its lane's fence; those of lanes whose signer no node has any
+ * more (such a lane is acquired for this and released); hashes of request ids, if they expire; acknowledged notices; and
+ * what people did to subscribers.
  *
  * Reads: lanes with old rows. Writes: see ports/retention-store.ts. Invariants: I5 (a late repeat is refused), I8 (the
  * feed is shortened from its beginning, and reports it). All other work has priority: one small batch at a time, then a
@@ -90,6 +91,7 @@ export class Housekeeping {
         ? 0
         : await this.batches(() => store.forgetRequestIds(requestIdAgeMs, SMALL_ROWS_OF_A_BATCH));
     await this.batches(() => store.forgetNotices(ageMs, SMALL_ROWS_OF_A_BATCH));
+    await this.batches(() => store.forgetSubscriberDecisions(ageMs, SMALL_ROWS_OF_A_BATCH));
     const oldestAgeMs = oldestAt === null ? null : Math.max(0, clock.now().getTime() - oldestAt.getTime());
     telemetry.emit({ type: "retention.round", keptMs: ageMs, transactions, completions, requestIds, oldestAgeMs });
   }

@@ -4,7 +4,8 @@
  * asked before anything is committed, right before the key holder is asked, and again before the answer leaves.
  *
  * Reads: the requested signature. Writes: it, what its rule has counted, and the signature. A crash after the first
- * commit leaves it ALLOWED: a repeat of the request has the same digest signed, and is not counted again.
+ * commit leaves it ALLOWED: a repeat of the request has the same digest signed, and is not counted again. Both commits
+ * judge the message by the policy in force, so a signature leaves only if the policy allows it when it is stored.
  */
 import {
   DatabaseSilent,
@@ -81,7 +82,6 @@ async function signOn(ports: MessagePorts, lane: OwnedLane, { lane: _, ...asked 
   try {
     refuseStopped(lane);
     const result = await written(lane.term.write({ kind: "signMessage", asked }));
-    if (result.result === "forbidden") count("refused", result.rule);
     const { record, isNew } = keptOf(result, asked.requestId);
     await ports.failpoint("message.committed");
     refuseEnded(record);
@@ -95,6 +95,7 @@ async function signOn(ports: MessagePorts, lane: OwnedLane, { lane: _, ...asked 
     return answerOf(signed);
   } catch (error) {
     if (error instanceof FencepostError && error.code === "UNAVAILABLE") count("stopped", null);
+    if (error instanceof FencepostError && error.code === "FORBIDDEN") count("refused", ruleOf(error));
     throw error;
   }
 }
@@ -206,6 +207,8 @@ function answerOf({
     expiresAt: until,
   };
 }
+
+const ruleOf = ({ extras }: FencepostError) => (typeof extras.rule === "string" ? extras.rule : null);
 
 type SignResult = "signed" | "repeated" | "awaiting" | "refused" | "stopped";
 

@@ -3,17 +3,26 @@
  * Policies are applied when nonces are allocated.
  */
 import { FencepostError, invalid } from "../../domain/errors.ts";
-import type { Limits } from "../../domain/keys/principal.ts";
+import { type Limits, refuseOutside } from "../../domain/keys/principal.ts";
+import { foreseenMessage } from "../../domain/ledger/index.ts";
 import type { PolicyInForce } from "../../domain/policy/in-force.ts";
+import {
+  type AllowedMessage,
+  countedUntil,
+  type MessageUse,
+  type Signed,
+  windowLimits,
+} from "../../domain/policy/message-rules.ts";
 import { parsePolicies } from "../../domain/policy/parse.ts";
 import { type Forbidden, type Policies, type Policy, policyFor } from "../../domain/policy/policy.ts";
-import { type Amounts, type Use, within } from "../../domain/policy/use.ts";
+import { type Amounts, NOTHING, type Use, within } from "../../domain/policy/use.ts";
 import type { PolicyChange } from "../../ports/policy-store.ts";
-import type { CreateRequest } from "../api.ts";
+import type { CreateRequest, PolicyCheckRequest } from "../api.ts";
 import type { CallPorts } from "../chain/work-ports.ts";
 import { foreseenBy } from "../lane/limits.ts";
 import { parseReason } from "../requests/action.ts";
 import { asObject, refuseUnknownKeys } from "../requests/fields.ts";
+import { parseSignMessage } from "../requests/message.ts";
 import { type NormalisePorts, normalise, parseSigner } from "../requests/normalise.ts";
 import { prepare } from "../stages/1-create/prepare.ts";
 
@@ -23,9 +32,15 @@ export type PolicyCalls = ReturnType<typeof createPolicyCalls>;
 
 export function createPolicyCalls(ports: PolicyPorts) {
   return {
-    /** Dry run: what the policies would decide about this create now, and how much it would count. Changes nothing. */
-    checkPolicy: (request: CreateRequest, key?: string | null, limits?: Limits) =>
-      check(ports, request, key ?? null, limits),
+    /**
+     * Dry run: what the policies would decide about this create or message now, and how much it would count. Changes
+     * nothing.
+     */
+    checkPolicy: (request: PolicyCheckRequest, key?: string | null, limits?: Limits): Promise<PolicyAnswer> => {
+      const { message, typedData } = request;
+      const dryRun = message === undefined && typedData === undefined ? check : checkMessage;
+      return dryRun(ports, request, key ?? null, limits);
+    },
     /** The policy document in force on every node. */
     policies: async () => viewOf(await ports.store.readPolicy()),
     /**
@@ -92,6 +107,55 @@ export async function seedPolicies(ports: ChangePorts & { readonly policies?: Po
   await change(ports, { policies: own, actor: `node:${nodeId}`, reason, expectedVersion: 0 });
 }
 
+export interface PolicyAnswer extends Amounts, Partial<Forbidden> {
+  readonly allowed: boolean;
+  readonly awaitsApproval?: boolean;
+  readonly counts?: MessageCount;
+}
+
+/** What a message would count by the rule that allows it, and what this hour and day of the rule have counted. */
+export interface MessageCount {
+  readonly rule: string;
+  readonly amount: bigint;
+  readonly since: Date;
+  readonly hour: CountedWindow;
+  readonly day: CountedWindow;
+}
+
+export interface CountedWindow extends Signed {
+  readonly maxAmount: bigint | null;
+  readonly maxSignatures: number | null;
+}
+
+/** Judges a message as the commit that keeps it would. It moves no wei, and its rule has limits of its own. */
+async function checkMessage(
+  { limits, intents }: PolicyPorts,
+  request: PolicyCheckRequest,
+  owner: string | null,
+  caller?: Limits,
+): Promise<PolicyAnswer> {
+  const { lane, message } = parseSignMessage(intents, request);
+  if (caller !== undefined) refuseOutside(caller, lane);
+  const { at, used } = await limits.messageUse(lane);
+  const foreseen = foreseenMessage(limits.policies, { lane, at, owner, message }, used);
+  const { forbidden, awaited, allowed, use } = foreseen;
+  const counts = allowed === null ? {} : { counts: countOf(allowed, countedUntil(use, at)) };
+  const about = { ...NOTHING, ...counts };
+  if (forbidden !== null) return { allowed: false, ...about, ...forbidden };
+  return { allowed: true, ...about, ...(awaited && { awaitsApproval: true, ...awaited }) };
+}
+
+function countOf({ rule, amount }: AllowedMessage, { hourMs, hour, day }: MessageUse): MessageCount {
+  const { amounts, signatures } = windowLimits(rule);
+  const window = (sum: Signed, each: "perHour" | "perDay") => ({
+    ...sum,
+    maxAmount: amounts[each],
+    maxSignatures: signatures[each],
+  });
+  const windows = { hour: window(hour, "perHour"), day: window(day, "perDay") };
+  return { rule: rule.name, amount, since: new Date(hourMs), ...windows };
+}
+
 /**
  * Prepares the request and computes its price as for a create. Then checks it against the policies and the amounts used
  * so far.
@@ -101,7 +165,7 @@ const check = async (
   request: CreateRequest,
   owner: string | null,
   caller?: Limits,
-): Promise<{ allowed: boolean; awaitsApproval?: boolean } & Amounts & Partial<Forbidden>> => {
+): Promise<PolicyAnswer> => {
   const intent = normalise(intents, request, { owner, ...(caller && { limits: caller }) });
   const { lane, payload } = intent;
   const context = chains.get(lane.chainId);

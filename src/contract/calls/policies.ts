@@ -1,7 +1,8 @@
 import { type Static, Type } from "typebox";
 import { CreateTransaction } from "../schemas/create.ts";
 import { exampleOf } from "../schemas/example-of.ts";
-import { Address, ChainId, Decimal, Timestamp } from "../schemas/scalars.ts";
+import { RequestSignature } from "../schemas/message-signing.ts";
+import { Address, ChainId, Decimal, STORY, Timestamp } from "../schemas/scalars.ts";
 import { closed, count, list, named, nullable, object, optional, query, text, truth } from "../schemas/shapes.ts";
 import { ADMIN, declared, ok, READ, TRANSACTION_BYTES } from "./call.ts";
 
@@ -16,8 +17,24 @@ const Rule = text(
   "signer.maxCost.perDay",
 );
 
-export const PolicyCheck = closed("PolicyCheck", { ...CreateTransaction.properties, key: Type.Optional(KeyName) });
+const { payload, ...ofCreate } = CreateTransaction.properties;
+const { message, typedData } = RequestSignature.properties;
+
+export const PolicyCheck = closed("PolicyCheck", "Of a create, or of a message as in POST /sign.", {
+  ...ofCreate,
+  payload: Type.Optional(payload),
+  message,
+  typedData,
+  key: Type.Optional(KeyName),
+});
 export type PolicyCheck = Static<typeof PolicyCheck>;
+
+const counted = object({
+  amount: Decimal,
+  signatures: count("", 3),
+  maxAmount: nullable(Decimal),
+  maxSignatures: nullable(count("", 20)),
+});
 
 export const PolicyVerdict = named("PolicyVerdict", {
   allowed: truth("", true),
@@ -27,6 +44,16 @@ export const PolicyVerdict = named("PolicyVerdict", {
     awaitsApproval: truth("It would wait until a second API key has approved it; `rule` says why."),
     rule: Rule,
     detail: text("The same in words."),
+    counts: object(
+      {
+        rule: text("The rule that allows it.", "usdc-permit"),
+        amount: Decimal,
+        since: Timestamp,
+        hour: counted,
+        day: counted,
+      },
+      "Of a message: what it would count, and what this hour and day have counted already.",
+    ),
   }),
 });
 export type PolicyVerdict = Static<typeof PolicyVerdict>;
@@ -88,10 +115,14 @@ export const policies = declared({
     scope: { scope: "read", or: "submit" },
     face: "checkPolicy",
     takes: ["body", "key"],
-    summary: "Ask what policies would say to a transaction",
+    summary: "Ask what policies would say to a transaction or a message",
     description:
-      "A dry run: prepared and priced as a create is, judged by what is used now, and forgotten. `key` asks for another API key than the one that is shown, which takes `operate`.",
+      "A dry run: prepared and priced as a create is, or parsed as a message to sign is, judged by what is used now, and forgotten. `key` asks for another API key than the one that is shown, which takes `operate`.",
     body: PolicyCheck,
+    examples: {
+      transaction: { ...(exampleOf(PolicyCheck) as object), message: undefined, typedData: undefined },
+      message: { signer: STORY.signer, message: "Log in to example.com: nonce 8fd2a1" },
+    },
     bodyBytes: TRANSACTION_BYTES,
     metered: true,
     answers: ok("Allowed or not.", PolicyVerdict),

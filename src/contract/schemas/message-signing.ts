@@ -129,7 +129,7 @@ export const RequestedSignature = named(
     kind: oneOf(KINDS, "", "typedData"),
     state: oneOf(
       SIGNATURE_STATES,
-      "ALLOWED: committed and counted, and not signed yet. A repeat of the request has it signed.",
+      "ALLOWED: committed and counted, and not signed yet. A repeat of the request has it signed, if the policy still allows it.",
       "SIGNED",
     ),
     rule: Rule,

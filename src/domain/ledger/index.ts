@@ -22,6 +22,7 @@ export { foldInto } from "./fold.ts";
 export { begunTransaction } from "./fold-transaction.ts";
 export type * from "./guard.ts";
 export { concernsLimits, foreseen, nothingUsed, unapproved } from "./guard.ts";
+export { foreseenMessage } from "./judge-message.ts";
 export type * from "./kept.ts";
 export { foldKept, keptOf } from "./kept.ts";
 export type * from "./kept-transaction.ts";

@@ -6,17 +6,15 @@ import { isAnothers } from "../keys/principal.ts";
 import type { SignatureRecord } from "../messages/record.ts";
 import {
   type AllowedMessage,
-  beyondWindows,
-  countedOnce,
-  judgeMessage,
-  type MessageApproval,
-  type MessageContext,
-  messageApproval,
+  countedAlso,
+  type MessageUse,
+  type Signed,
   UNUSED_RULE,
+  wholeOf,
 } from "../policy/message-rules.ts";
-import { type Forbidden, outsideOf, policyFor, type Scope } from "../policy/policy.ts";
+import type { Forbidden } from "../policy/policy.ts";
 import type { Draft } from "./draft.ts";
-import { UNREADABLE } from "./guard.ts";
+import { fullWindow, type JudgedMessage, judgeAsked } from "./judge-message.ts";
 import { isHeld, isSpent } from "./ledger.ts";
 import type { MessageResult, SettleMessageWrite, SignMessageWrite } from "./message-writes.ts";
 import type { LedgerOutcome } from "./writes.ts";
@@ -36,7 +34,7 @@ function resultOf(draft: Draft, asked: SignMessageWrite["asked"]): MessageResult
   if (isHeld(draft.ledger)) return { result: "held" };
   const judged = judge(draft, asked);
   if ("rule" in judged) return { result: "forbidden", ...judged };
-  const full = beyond(draft, judged.allowed);
+  const full = beyond(draft, judged.allowed, wholeOf(judged.allowed));
   if (full !== null) return { result: "forbidden", ...full };
   const { allowed, approval } = judged;
   const { lane } = draft.ledger;
@@ -47,25 +45,47 @@ function resultOf(draft: Draft, asked: SignMessageWrite["asked"]): MessageResult
     expiresAt: approval === null ? null : new Date(draft.at.getTime() + approval.expiresAfterMs),
   };
   draft.record({ kind: "messageKept", record });
-  if (approval === null) count(draft, allowed);
+  if (approval === null) count(draft, allowed, wholeOf(allowed));
   return { result: "kept", record, isNew: true };
 }
 
-/**
- * A repeat gets what was committed. An allowed message that is not signed yet is judged again, without being counted:
- * its rule may have been removed meanwhile.
- */
+/** A repeat gets what was committed. */
 function repeated(draft: Draft, known: SignatureRecord, asked: SignMessageWrite["asked"]): MessageResult {
   const another = isAnothers(known.owner, asked.owner);
   if (another || known.digest !== asked.digest) return { result: "reused", another };
   const isLate = known.state === "AWAITING_APPROVAL" && isOver(draft, known);
   if (isLate) return kept(change(draft, known, { state: "EXPIRED" }));
-  if (known.state === "ALLOWED") {
-    if (isHeld(draft.ledger)) return { result: "held" };
-    const judged = judge(draft, known);
-    if ("rule" in judged) return { result: "forbidden", ...judged };
+  if (known.state !== "ALLOWED") return kept(known);
+  if (isHeld(draft.ledger)) return { result: "held" };
+  const again = judgedAgain(draft, known);
+  return "state" in again ? kept(again) : { result: "forbidden", ...again };
+}
+
+/**
+ * Judges an allowed message by the policy in force now: before its key holder is asked, and again before its signature
+ * is stored, because the policy may change at any time. A refused one stays ALLOWED, so that a repeat is signed, and not
+ * counted again, if a later policy allows it. It cannot wait for approval, because it is counted already.
+ */
+function judgedAgain(draft: Draft, known: SignatureRecord): SignatureRecord | Forbidden {
+  const judged = judge(draft, known);
+  if ("rule" in judged) return judged;
+  const { allowed, approval } = judged;
+  if (approval !== null && known.decision === null) {
+    const { rule, detail } = approval;
+    return { rule, detail: `${detail}; it was allowed without, so it can no longer wait: use another request id` };
   }
-  return kept(known);
+  const more = uncounted(known, allowed);
+  if (more.amount === 0n && more.signatures === 0) return known;
+  const full = beyond(draft, allowed, more);
+  if (full !== null) return full;
+  count(draft, allowed, more);
+  return change(draft, known, { rule: allowed.rule.name, amount: allowed.amount });
+}
+
+/** Part of an allowed message that its present rule has not counted: all of it, if another rule allowed it before. */
+function uncounted(known: SignatureRecord, { rule, amount }: AllowedMessage): Signed {
+  if (known.rule !== rule.name) return { amount, signatures: 1 };
+  return { amount: amount > known.amount ? amount - known.amount : 0n, signatures: 0 };
 }
 
 function settledBy(draft: Draft, { requestId, event }: SettleMessageWrite): MessageResult {
@@ -75,7 +95,10 @@ function settledBy(draft: Draft, { requestId, event }: SettleMessageWrite): Mess
     // Of two signatures that were made at once, the first to be stored is the answer to both.
     if (known.state === "SIGNED") return kept(known);
     if (known.state !== "ALLOWED") return { result: "conflict", record: known };
-    return kept(change(draft, known, { state: "SIGNED", signature: event.signature, signedAt: draft.at }));
+    if (isHeld(draft.ledger)) return { result: "held" };
+    const again = judgedAgain(draft, known);
+    if (!("state" in again)) return { result: "forbidden", ...again };
+    return kept(change(draft, again, { state: "SIGNED", signature: event.signature, signedAt: draft.at }));
   }
   if (known.state !== "AWAITING_APPROVAL") return { result: "conflict", record: known };
   if (isOver(draft, known)) return { result: "conflict", record: change(draft, known, { state: "EXPIRED" }) };
@@ -89,9 +112,9 @@ function approve(draft: Draft, known: SignatureRecord, decision: SignatureRecord
   if (isHeld(draft.ledger)) return { result: "held" };
   const judged = judge(draft, known);
   if ("rule" in judged) return { result: "forbidden", ...judged };
-  const full = beyond(draft, judged.allowed);
+  const full = beyond(draft, judged.allowed, wholeOf(judged.allowed));
   if (full !== null) return { result: "forbidden", ...full };
-  count(draft, judged.allowed);
+  count(draft, judged.allowed, wholeOf(judged.allowed));
   const { rule, amount } = judged.allowed;
   return kept(change(draft, known, { state: "ALLOWED", decision, rule: rule.name, amount }));
 }
@@ -110,44 +133,22 @@ function isOver({ at }: Draft, { expiresAt }: SignatureRecord) {
   return expiresAt !== null && expiresAt <= at;
 }
 
-interface Judged {
-  readonly allowed: AllowedMessage;
-  readonly approval: MessageApproval | null;
-}
+type Judging = Pick<Draft, "ledger" | "at">;
 
-/** The rule of the signer's policy that allows the message; a key's policy may forbid it or ask for approval, too. */
-function judge(
-  { ledger, at }: Draft,
-  { message, owner }: Pick<SignatureRecord, "message" | "owner">,
-): Judged | Forbidden {
+function judge({ ledger, at }: Judging, asked: Pick<SignatureRecord, "message" | "owner">): JudgedMessage | Forbidden {
   const { guard, lane } = ledger;
-  if (guard !== null && guard.policies.unreadable.length > 0) return UNREADABLE;
-  const context: MessageContext = { ...lane, at };
-  const ofSigner = guard === null ? null : policyFor(guard.policies.signers, lane.signer);
-  const ofKey = guard === null ? null : policyFor(guard.policies.keys, owner);
-  for (const [scope, policy] of [["signer", ofSigner] as const, ["key", ofKey] as const]) {
-    const outside = policy === null ? null : outsideOf({ scope, policy }, lane.chainId, at);
-    if (outside !== null) return scoped(scope, outside);
-  }
-  const allowed = judgeMessage(ofSigner?.messages ?? null, message, context);
-  if ("refused" in allowed) return scoped("signer", allowed.refused);
-  const byKey = ofKey === null || ofKey.messages === null ? null : judgeMessage(ofKey.messages, message, context);
-  if (byKey !== null && "refused" in byKey) return scoped("key", byKey.refused);
-  const asking = [allowed, ...(byKey === null ? [] : [byKey])].flatMap((each) => messageApproval(each) ?? []);
-  const shortest = asking.sort((a, b) => a.expiresAfterMs - b.expiresAfterMs)[0] ?? null;
-  return { allowed, approval: shortest };
+  return judgeAsked(guard === null ? null : guard.policies, { ...asked, lane, at });
 }
 
-function scoped(scope: Scope, { rule, detail }: Forbidden): Forbidden {
-  return { rule: `${scope}.${rule}`, detail };
+function useOf({ ledger }: Judging, { rule }: AllowedMessage): MessageUse {
+  return ledger.messageUse.get(rule.name) ?? UNUSED_RULE;
 }
 
-function beyond({ ledger, at }: Draft, allowed: AllowedMessage): Forbidden | null {
-  const broken = beyondWindows(allowed, ledger.messageUse.get(allowed.rule.name) ?? UNUSED_RULE, at);
-  return broken === null ? null : scoped("signer", broken);
+function beyond(draft: Judging, allowed: AllowedMessage, more: Signed): Forbidden | null {
+  return fullWindow(allowed, useOf(draft, allowed), { more, at: draft.at });
 }
 
-function count(draft: Draft, { rule, amount }: AllowedMessage) {
-  const before = draft.ledger.messageUse.get(rule.name) ?? UNUSED_RULE;
-  draft.record({ kind: "messageCounted", rule: rule.name, use: countedOnce(before, amount, draft.at) });
+function count(draft: Draft, allowed: AllowedMessage, more: Signed) {
+  const use = countedAlso(useOf(draft, allowed), more, draft.at);
+  draft.record({ kind: "messageCounted", rule: allowed.rule.name, use });
 }

@@ -6,8 +6,11 @@
 import type { Hex } from "../lane.ts";
 
 const DIGEST_BYTES = 32;
-/** Control and invisible format characters, direction marks, private use, and separators of lines. */
-const MISLEADING = /[\p{Cc}\p{Cf}\p{Cs}\p{Co}\p{Zl}\p{Zp}]/u;
+/**
+ * Control and format characters, direction marks, private use, separators of lines, and letters without a shape: those
+ * that renderers ignore by default (Unicode, DerivedCoreProperties), such as a Hangul filler, and the empty Braille cell.
+ */
+const MISLEADING = /[\p{Cc}\p{Cf}\p{Cs}\p{Co}\p{Zl}\p{Zp}\p{Default_Ignorable_Code_Point}\u2800]/u;
 
 export type PersonalText = { readonly text: string } | { readonly rule: string; readonly detail: string };
 

@@ -3,7 +3,8 @@ import type { Message } from "./message.ts";
 
 /**
  * States of a requested signature. ALLOWED: committed and counted, but its signature is not stored yet; a repeat of the
- * request has the same digest signed. All others except AWAITING_APPROVAL are final.
+ * request has the same digest signed if the policy in force still allows it. All others except AWAITING_APPROVAL are
+ * final.
  */
 export const SIGNATURE_STATES = ["AWAITING_APPROVAL", "ALLOWED", "SIGNED", "REJECTED", "EXPIRED"] as const;
 export type SignatureState = (typeof SIGNATURE_STATES)[number];

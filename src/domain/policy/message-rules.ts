@@ -229,28 +229,48 @@ export type MessageUse = Windows<Signed>;
 const NONE: Signed = { amount: 0n, signatures: 0 };
 export const UNUSED_RULE: MessageUse = { hourMs: 0, hour: NONE, day: NONE };
 
-/** Counts one more signature at this time. */
-export function countedOnce(use: MessageUse, amount: bigint, at: Date): MessageUse {
-  const { hourMs, hour, day } = windowsAt(use, at, NONE);
-  const more = (sum: Signed) => ({ amount: sum.amount + amount, signatures: sum.signatures + 1 });
-  return { hourMs, hour: more(hour), day: more(day) };
+/** What one signature counts under the rule that allows it. */
+export function wholeOf({ amount }: AllowedMessage): Signed {
+  return { amount, signatures: 1 };
 }
 
-/** The limit of an hour or a day that one more signature would exceed; null if none. */
-export function beyondWindows({ rule, amount }: AllowedMessage, use: MessageUse, at: Date): RefusedMessage | null {
-  const after = countedOnce(use, amount, at);
-  const amounts = "amount" in rule ? rule.amount : null;
+/** The hour and the day at this time, and what is counted in them. */
+export function countedUntil(use: MessageUse, at: Date): MessageUse {
+  return windowsAt(use, at, NONE);
+}
+
+/** Counts more at this time. */
+export function countedAlso(use: MessageUse, more: Signed, at: Date): MessageUse {
+  const { hourMs, hour, day } = countedUntil(use, at);
+  const plus = (sum: Signed) => ({
+    amount: sum.amount + more.amount,
+    signatures: sum.signatures + more.signatures,
+  });
+  return { hourMs, hour: plus(hour), day: plus(day) };
+}
+
+/** The limit of an hour or a day that would be exceeded with this much more; null if none. */
+export function beyondWindows(rule: MessageRule, use: MessageUse, more: Signed, at: Date): RefusedMessage | null {
+  const after = countedAlso(use, more, at);
+  const { amounts, signatures } = windowLimits(rule);
   const sums = [
-    ["amount.perHour", amounts?.perHour ?? null, after.hour.amount],
-    ["amount.perDay", amounts?.perDay ?? null, after.day.amount],
-    ["signatures.perHour", rule.signatures.perHour, after.hour.signatures],
-    ["signatures.perDay", rule.signatures.perDay, after.day.signatures],
+    ["amount.perHour", amounts.perHour, after.hour.amount, more.amount],
+    ["amount.perDay", amounts.perDay, after.day.amount, more.amount],
+    ["signatures.perHour", signatures.perHour, after.hour.signatures, more.signatures],
+    ["signatures.perDay", signatures.perDay, after.day.signatures, more.signatures],
   ] as const;
-  const broken = sums.find(([, most, sum]) => most !== null && sum > most);
+  // What adds nothing is within a limit, even if the limit was lowered below what is counted.
+  const broken = sums.find(([, most, sum, added]) => most !== null && Number(added) !== 0 && sum > most);
   if (broken === undefined) return null;
   const [window, most, sum] = broken;
   const detail = `${sum} would be above ${window} of rule ${rule.name}, which is ${most}`;
   return { rule: `messages.${rule.name}.${window}`, detail };
+}
+
+/** Limits of a rule on hours and days; null: not limited. */
+export function windowLimits(rule: MessageRule) {
+  const { perHour = null, perDay = null } = "amount" in rule && rule.amount !== null ? rule.amount : {};
+  return { amounts: { perHour, perDay }, signatures: rule.signatures };
 }
 
 /** The rule's bound above which a signature needs approval, if this one is above it. */

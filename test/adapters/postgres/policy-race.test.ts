@@ -9,6 +9,7 @@ import type { Fence, Lane } from "../../../src/domain/lane.ts";
 import type { Policies } from "../../../src/domain/policy/policy.ts";
 import { OutcomeUnknown, StoreUnavailable } from "../../../src/ports/lane-store.ts";
 import { aLane, anInstance, anIntent, commitOne } from "../../support/lane-samples.ts";
+import { asked, permitOf, permitPolicy } from "../../support/message-samples.ts";
 import { enforced, forSigner, policiesOf } from "../../support/policies.ts";
 import { TcpProxy } from "../../support/tcp-proxy.ts";
 import { waitUntil } from "../../support/wait-until.ts";
@@ -146,6 +147,23 @@ describe("a policy limit", () => {
       await subject.client.query("COMMIT");
       expect(await creating).toBe("forbidden");
       expect(await acceptedOf(lane)).toMatchObject({ count: 1 });
+    });
+
+    // protects [Messages] src/domain/ledger/messages.ts, src/adapters/postgres/commit/commit.ts
+    it("is checked again for a signature that waits to be stored", async () => {
+      const lane = aLane(1);
+      const store = await open(forSigner(lane.signer, permitPolicy()));
+      const fence = await take(store, lane);
+      const request = asked(permitOf(lane.signer, { value: "5" }));
+      expect(await commitOne(store, { kind: "signMessage", fence, asked: request })).toMatchObject({ result: "kept" });
+      await beginChange(forSigner(lane.signer, permitPolicy({ fields: { value: { max: "4" } } })));
+      const { requestId, signatureId } = request;
+      const event = { kind: "sign", signature: `0x${"1".repeat(128)}1b` } as const;
+      const storing = commitOne(store, { kind: "settleMessage", fence, requestId, event });
+      await subject.whenWaiting(1);
+      await subject.client.query("COMMIT");
+      expect(await storing).toMatchObject({ result: "forbidden", rule: "signer.messages.usdc.fields.value" });
+      expect(await store.signature(signatureId)).toMatchObject({ state: "ALLOWED", signature: null });
     });
 
     // protects [Attacks] src/adapters/postgres/commit/commit.ts, src/adapters/postgres/statements/lane.ts

@@ -669,11 +669,11 @@ CREATE TABLE fencepost.signature (
   CONSTRAINT signature_state CHECK ((state = ANY (ARRAY['AWAITING_APPROVAL'::text, 'ALLOWED'::text, 'SIGNED'::text, 'REJECTED'::text, 'EXPIRED'::text])))
 ) WITH (autovacuum_vacuum_scale_factor=0.05);
 
-CREATE INDEX signature_awaiting ON fencepost.signature USING btree (signature_id) WHERE (state = 'AWAITING_APPROVAL'::text);
-
 CREATE INDEX signature_by_owner ON fencepost.signature USING btree (owner, signature_id);
 
 CREATE INDEX signature_by_signer ON fencepost.signature USING btree (signer, signature_id);
+
+CREATE INDEX signature_by_state ON fencepost.signature USING btree (state, signature_id);
 
 CREATE UNIQUE INDEX signature_request ON fencepost.signature USING btree (signer, chain_id, request_id);
 
@@ -767,6 +767,8 @@ CREATE TABLE fencepost.subscriber_decision (
   detail jsonb,
   at timestamp with time zone NOT NULL
 );
+
+CREATE INDEX subscriber_decision_by_time ON fencepost.subscriber_decision USING btree (at);
 
 CREATE TABLE fencepost.takeover (
   takeover_id bigint NOT NULL GENERATED ALWAYS AS IDENTITY,

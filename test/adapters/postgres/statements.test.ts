@@ -174,7 +174,8 @@ describe.each(["never analysed", "analysed while empty"])("query plans on tables
   });
 
   it("read a page from an index that has the page's order", async () => {
-    for (const name of ["page-transactions", "read-completions", "read-confirmations"]) {
+    const lists = ["list-signatures", "list-signatures-in-state", "list-signatures-of-key"];
+    for (const name of ["page-transactions", "read-completions", "read-confirmations", ...lists]) {
       expect({ name, plan: await planOf(name) }).toEqual({ name, plan: expect.not.stringMatching(/Sort/) });
     }
   });
@@ -182,6 +183,14 @@ describe.each(["never analysed", "analysed while empty"])("query plans on tables
   // protects [Reads] src/adapters/postgres/statements/lane.ts
   it("count a lane's unsigned transactions without reading finished transactions", async () => {
     expect(await planOf("read-lane")).toMatch(/Index Scan using transaction_live on transaction/);
+  });
+
+  // protects [Reads] src/adapters/postgres/statements/signature.ts, src/adapters/postgres/migrations/0041_signature_states.sql
+  it("list the signatures in one state from its own part of an index, and find old decisions by their time", async () => {
+    const conditions =
+      /signature_by_state on signature.*\n\s+Index Cond: \(\(state = \$5\) AND \(signature_id < \$1\)\)/;
+    expect(await planOf("list-signatures-in-state")).toMatch(conditions);
+    expect(await planOf("forget-decisions")).toMatch(/using subscriber_decision_by_time on subscriber_decision/);
   });
 
   it("find rows by key, without walking a whole index", async () => {

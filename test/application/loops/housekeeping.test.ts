@@ -38,6 +38,7 @@ function aHousehold({ lanes = [], requestIdAgeMs = null, store = {} }: Wishes = 
     removeOld: async () => 0,
     forgetRequestIds: async () => 0,
     forgetNotices: async () => 0,
+    forgetSubscriberDecisions: async () => 0,
     ...store,
   };
   const named = Object.entries(all).map(([name, work]) => [name, noted(name, work as () => Promise<unknown>)]);
@@ -112,6 +113,7 @@ describe("housekeeping (retention)", () => {
       ...lookAgain,
       take,
       "forgetNotices",
+      "forgetSubscriberDecisions",
     ]);
     expect(telemetry.of("retention.round")).toMatchObject([{ transactions: 205 }]);
   });
@@ -149,15 +151,18 @@ describe("housekeeping (retention)", () => {
     housekeeping.look();
     housekeeping.look();
     await clock.runUntilIdle();
-    expect(calls).toEqual(["shortenFeed", "lanesWithOld", "removeOld", "abandonedLanes", "forgetNotices"]);
+    const { length } = calls;
+    expect(calls).toEqual([
+      ...["shortenFeed", "lanesWithOld", "removeOld", "abandonedLanes", "forgetNotices", "forgetSubscriberDecisions"],
+    ]);
     await clock.advance(ROUND_MS - 1);
     housekeeping.look();
     await clock.runUntilIdle();
-    expect(calls).toHaveLength(5);
+    expect(calls).toHaveLength(length);
     await clock.advance(1);
     housekeeping.look();
     await clock.runUntilIdle();
-    expect(calls).toHaveLength(10);
+    expect(calls).toHaveLength(2 * length);
     expect(telemetry.of("retention.round")).toHaveLength(2);
   });
 

@@ -175,10 +175,13 @@ describe("a stop of the signer", () => {
     expect(await sign(entry, permit({ requestId: "permit-1" }))).toMatchObject({ state: "SIGNED" });
   });
 
-  // protects [Messages] src/application/operations/messages.ts
-  it("while the key holder signs keeps the signature from leaving", async () => {
+  it.each([
+    ["a kill", kill],
+    ["a suspension", (entry: WorldNode) => laneAction(entry, "suspend")],
+    // protects [Messages] src/application/operations/messages.ts
+  ])("of %s while the key holder signs keeps the signature from leaving", async (_, begin) => {
     const entry = await start();
-    watchHolder(entry, async () => void (await laneAction(entry, "suspend")));
+    watchHolder(entry, async () => void (await begin(entry)));
     expect(await refusal(entry, permit({ requestId: "permit-1" }))).toMatchObject({ code: "UNAVAILABLE" });
     expect(rows()).toMatchObject([{ state: "ALLOWED", signature: null }]);
     expect(results(entry)).toEqual(["stopped"]);
@@ -224,6 +227,49 @@ describe("a stop of the signer", () => {
     expect(rows()).toMatchObject([{ state: "ALLOWED", signature: null }]);
     expect(await sign(other, permit({ requestId: "permit-1" }))).toMatchObject({ state: "SIGNED" });
     expect(rows()).toMatchObject([{ state: "SIGNED" }]);
+  });
+});
+
+describe("a policy that changes meanwhile", () => {
+  const limits = { signatures: { perDay: 1 } };
+  const enforce = (entry: WorldNode, parts: object) =>
+    enforced(entry.store, forSigner(SIGNER, permitPolicy({ ...limits, ...parts }, CHAIN_ID)));
+  const stricter = { fields: { value: { max: "9" } } };
+  const rule = "signer.messages.usdc.fields.value";
+
+  // protects [Messages] src/domain/ledger/messages.ts
+  it.each(["message.committed", "message.signed"] as const)(
+    "at %s keeps the signature back; a later policy that allows it gets it signed, and counted once",
+    async (point) => {
+      const change = at(point, async () => void (await enforce(entry, stricter)));
+      const entry = await start(permitPolicy(limits, CHAIN_ID), change);
+      for (const _ of ["first", "repeat"]) {
+        const refused = await refusal(entry, permit({ requestId: "permit-1" }));
+        expect(refused).toMatchObject({ code: "FORBIDDEN", extras: { rule } });
+        expect(rows()).toMatchObject([{ state: "ALLOWED", signature: null }]);
+      }
+      expect(results(entry)).toEqual(["refused", "refused"]);
+      await world.settle(enforce(entry, {}));
+      expect(await sign(entry, permit({ requestId: "permit-1" }))).toMatchObject({ state: "SIGNED" });
+      expect(await refusal(entry, permit({ value: "1" }))).toMatchObject({ code: "FORBIDDEN" });
+    },
+  );
+
+  it("after a crash refuses what the next owner finds allowed", async () => {
+    const entry = await start(
+      permitPolicy(limits, CHAIN_ID),
+      at("message.committed", () => world.crash(entry)),
+    );
+    const lost = entry.node.api.requestSignature(permit({ requestId: "permit-1" })).catch(() => undefined);
+    await world.until(() => rows().length === 1);
+    const other = await world.startNode();
+    const asked = watchHolder(other);
+    await world.until(() => world.ownerOf(SIGNER) === "node-2");
+    await world.settle(enforce(other, stricter));
+    const refused = await refusal(other, permit({ requestId: "permit-1" }));
+    expect(refused).toMatchObject({ code: "FORBIDDEN", extras: { rule } });
+    expect([rows()[0]?.signature, asked]).toEqual([null, []]);
+    await world.settle(lost);
   });
 });
 
@@ -306,8 +352,11 @@ describe("a signature that needs approval", () => {
 
   it("is never signed after a rejection, or if nobody approved it in time", async () => {
     const { entry, signatureId } = await waiting();
+    const other = permit({ requestId: "permit-1", value: "51" });
+    expect(await refusal(entry, other, "ann"), "while it waits").toMatchObject({ code: "REQUEST_ID_REUSED" });
     await world.settle(entry.node.api.decideSignature(decide("reject", signatureId)));
     expect(await refusal(entry, request, "ann")).toMatchObject({ code: "CONFLICT" });
+    expect(await refusal(entry, other, "ann"), "once rejected").toMatchObject({ code: "REQUEST_ID_REUSED" });
     const { signatureId: forgotten } = await sign(entry, permit({ requestId: "permit-2" }), "ann");
     await world.clock.advance(61_000);
     const late = await world.refusal(entry.node.api.decideSignature(decide("approve", forgotten)));

@@ -109,6 +109,17 @@ export function messagesContract(context: LaneStoreContext): void {
       await next.close();
     }));
 
+  it("what each rule has counted in a lane can be read, with the database's time", () =>
+    under(permitPolicy({ amount: { field: "value" } }), async (store, fence) => {
+      expect((await store.messageUse(fence.lane)).used).toEqual(new Map());
+      for (const value of [6, 5]) await sign(store, fence, permit(fence, value));
+      const { at, used } = await store.messageUse(fence.lane);
+      const counted = { amount: 11n, signatures: 2 };
+      expect([...used]).toEqual([["usdc", { hourMs: expect.any(Number), hour: counted, day: counted }]]);
+      expect(at.getTime() - (used.get("usdc")?.hourMs ?? 0)).toBeLessThan(2 * 3_600_000);
+      expect((await store.messageUse(aLane())).used.size).toBe(0);
+    }));
+
   it("a message above the bound waits, and is counted when a second key approves it", () =>
     under(
       permitPolicy({ amount: { field: "value", perHour: "10" }, requireApproval: { aboveAmount: "3" } }),
@@ -133,16 +144,50 @@ export function messagesContract(context: LaneStoreContext): void {
     ));
 
   // protects [Messages] src/domain/ledger/messages.ts
-  it("a message that was allowed and not signed is judged again by the policy in force", () =>
-    under(permitPolicy(), async (store, fence) => {
+  it("a message that was allowed and not signed is judged by the policy in force: on a repeat, and with its signature", () =>
+    under(permitPolicy({ signatures: { perDay: 1 } }), async (store, fence) => {
       const request = permit(fence, 5);
       await sign(store, fence, request);
-      const stricter = await context.subject.connect(
-        forSigner(fence.lane.signer, permitPolicy({ fields: { value: { max: "4" } } })),
-      );
-      const rule = "signer.messages.usdc.fields.value";
-      expect(await sign(store, fence, request)).toMatchObject({ result: "forbidden", rule });
-      await stricter.close();
+      const inForce = async (policy: object) =>
+        (await context.subject.connect(forSigner(fence.lane.signer, policy))).close();
+      const limits = { signatures: { perDay: 1 } };
+      for (const [policy, rule] of [
+        [permitPolicy({ ...limits, fields: { value: { max: "4" } } }), "signer.messages.usdc.fields.value"],
+        [permitPolicy({ ...limits, requireApproval: {} }), "signer.messages.usdc.requireApproval"],
+        [{ to: [SPENDER] }, "signer.messages"],
+      ] as const) {
+        await inForce(policy);
+        expect(await sign(store, fence, request), rule).toMatchObject({ result: "forbidden", rule });
+        expect(await settle(store, fence, request, signed), rule).toMatchObject({ result: "forbidden", rule });
+        expect(await stored(store, request)).toMatchObject({ state: "ALLOWED", signature: null, rule: "usdc" });
+      }
+      await inForce(permitPolicy(limits));
+      expect(await sign(store, fence, request), "counted once").toMatchObject({ record: { state: "ALLOWED" } });
+      expect(await settle(store, fence, request, signed)).toMatchObject({ record: { state: "SIGNED" } });
+      expect(await sign(store, fence, permit(fence, 5)), "counted once").toMatchObject({ result: "forbidden" });
+      await inForce({ to: [SPENDER] });
+      expect(await sign(store, fence, request), "the same answer").toMatchObject({ record: { signature: SIGNATURE } });
+    }));
+
+  // protects [Messages] src/domain/ledger/messages.ts
+  it("a message that another rule allows in the meantime is counted by that one, within its limits", () =>
+    under(permitPolicy({ signatures: { perDay: 3 } }), async (store, fence) => {
+      const requests = [permit(fence, 5), permit(fence, 6), permit(fence, 7)] as const;
+      for (const request of requests) await sign(store, fence, request);
+      const inForce = async (parts: object) =>
+        (await context.subject.connect(forSigner(fence.lane.signer, permitPolicy(parts)))).close();
+      await inForce({ name: "other", signatures: { perDay: 1 } });
+      expect(await sign(store, fence, requests[0])).toMatchObject({ record: { rule: "other", state: "ALLOWED" } });
+      const rule = "signer.messages.other.signatures.perDay";
+      expect(await settle(store, fence, requests[1], signed)).toMatchObject({ result: "forbidden", rule });
+      await inForce({ name: "other", amount: { field: "value", perDay: "11" }, signatures: { perDay: 2 } });
+      expect(await settle(store, fence, requests[0], signed)).toMatchObject({
+        record: { amount: 5n, state: "SIGNED" },
+      });
+      expect(await settle(store, fence, requests[1], signed)).toMatchObject({ record: { amount: 6n, rule: "other" } });
+      const late = await sign(store, fence, requests[2]);
+      expect(late).toMatchObject({ rule: "signer.messages.other.amount.perDay" });
+      expect(await stored(store, requests[1])).toMatchObject({ rule: "other", amount: 6n, signature: SIGNATURE });
     }));
 
   it("a key's rules must allow the message, too", async () => {

@@ -7,12 +7,13 @@ import type { Message } from "../../../src/domain/messages/message.ts";
 import { parsePersonal, parseTypedData } from "../../../src/domain/messages/parse-message.ts";
 import {
   beyondWindows,
-  countedOnce,
+  countedAlso,
   judgeMessage,
   type MessageContext,
   type MessageRules,
   messageApproval,
   UNUSED_RULE,
+  wholeOf,
 } from "../../../src/domain/policy/message-rules.ts";
 import { parsePolicies } from "../../../src/domain/policy/parse.ts";
 import { aPermit, GREETING_RULE, type PermitParts, permitRule, SPENDER } from "../../support/message-samples.ts";
@@ -300,9 +301,9 @@ describe("the limits of hours and days", () => {
           const sum = (ms: number) => within(ms).reduce((total, each) => total + each.amount, amount);
           const isFree = sum(3_600_000) <= 100 && sum(86_400_000) <= 150 && within(3_600_000).length < 3;
           const at = new Date(atMs);
-          expect(beyondWindows(judged, use, at) === null).toBe(isFree);
+          expect(beyondWindows(judged.rule, use, wholeOf(judged), at) === null).toBe(isFree);
           if (!isFree) continue;
-          use = countedOnce(use, BigInt(amount), at);
+          use = countedAlso(use, wholeOf(judged), at);
           signed.push({ amount, atMs });
         }
       }),

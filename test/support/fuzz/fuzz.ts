@@ -28,6 +28,9 @@ export interface FuzzPlan {
    * release.
    */
   readonly reserveFor: string;
+  /** Policy document of the first request, and the requests for signatures that wait for approval under it. */
+  readonly policies: object;
+  readonly messages: readonly object[];
   /** Operations that succeed only by design; all others get more requests until each has succeeded once. */
   readonly notByChance: ReadonlySet<string>;
 }
@@ -40,17 +43,22 @@ interface Answer {
 
 const AT_ONCE = 8;
 /** Matches ids, and names of API keys, in responses. */
-const NAMED = /"(txId|reservationId|noticeId)":"([^"]{36})"|"(name)":"(stock-\d+)"/g;
+const NAMED = /"(txId|reservationId|noticeId|signatureId|subscriberId)":"([^"]{36})"|"(name)":"(stock-\d+)"/g;
 const MOST_KNOWN = 100;
 const MOST_FAULTS = 20;
 
-export async function fuzz({ url, requests, seed, reserveFor, notByChance }: FuzzPlan): Promise<FuzzReport> {
+export async function fuzz(plan: FuzzPlan): Promise<FuzzReport> {
+  const { url, requests, seed, notByChance } = plan;
   const pool = new Pool(url, { connections: AT_ONCE, headersTimeout: 60_000, bodyTimeout: 60_000 });
   const document = (await (await fetch(`${url}/openapi.json`)).json()) as OpenApiDocument;
   const operations = documentedOperations(document);
   const judge = judgeBy(document, operations);
   const ids = new Ids();
-  for (const text of await stock(url, reserveFor)) ids.learn(text);
+  const learnStock = async () => {
+    for (const text of await stock(plan)) ids.learn(text);
+  };
+  await learnStock();
+  let restocked: Promise<void> | null = null;
   const arbitraries = operations.map((each) => requestsFor(document, each, ids.known));
   const answers = new Map<string, number>();
   const faults: string[] = [];
@@ -66,6 +74,11 @@ export async function fuzz({ url, requests, seed, reserveFor, notByChance }: Fuz
   const askInTurn = async (): Promise<void> => {
     while (faults.length < MOST_FAULTS) {
       const at = next++;
+      // Random requests used up the stock, and may have changed the policies: prepare both again.
+      if (at >= requests) {
+        restocked ??= learnStock();
+        await restocked;
+      }
       const arbitrary = arbitraries[chosen(at) ?? -1];
       if (arbitrary === undefined) return;
       const [request] = fc.sample(arbitrary, {
@@ -95,18 +108,23 @@ export function hasSucceeded(answers: FuzzReport["answers"], operationId: string
 
 const RESERVED = 8;
 const KEYS = 4;
+const WEBHOOKS = 6;
 
 /**
- * Prepares data for the random requests. Reservations and API keys are rarely created by chance, and each can be ended
- * only once, so create many. Also stores a policy document without limits. Returns the responses.
+ * Prepares data for the random requests. Reservations, API keys, webhooks and signatures that wait for approval are
+ * rarely created by chance, and each can be ended only once, so create many. Returns the responses.
  */
-async function stock(url: string, signer: string): Promise<readonly string[]> {
+async function stock({ url, reserveFor: signer, policies, messages }: FuzzPlan): Promise<readonly string[]> {
   const make = async (path: string, body: object, method = "POST"): Promise<string> => {
     const headers = { "content-type": "application/json" };
     return (await fetch(`${url}/api/v1/${path}`, { method, headers, body: JSON.stringify(body) })).text();
   };
+  await make("policy", { policies, reason: "the first" }, "PUT");
   return Promise.all([
-    make("policy", { policies: {}, reason: "the first" }, "PUT"),
+    ...messages.map((message) => make("sign", message)),
+    ...Array.from({ length: WEBHOOKS }, (_, at) =>
+      make("webhooks", { name: `hook-${at}`, url: "https://books.example/outcomes" }),
+    ),
     fetch(`${url}/api/v1/notices`).then((response) => response.text()),
     ...Array.from({ length: RESERVED }, () => make("nonces", { signer, ttl: "10m" })),
     ...Array.from({ length: KEYS }, (_, at) => make("keys", { name: `stock-${at}`, scopes: ["read"] })),

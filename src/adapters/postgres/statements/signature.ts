@@ -82,6 +82,12 @@ export const listSignatures = statement<SignatureRow>("list-signatures")`
 export const listSignaturesOfKey = statement<SignatureRow>("list-signatures-of-key")`
   ${PAGE} AND ${OF_SIGNERS} AND s.owner = $4 ${NEWEST}`;
 
+/** Lists the signatures in one state: most are SIGNED, so those in another one are few. */
+export const listSignaturesInState = statement<SignatureRow>("list-signatures-in-state")`
+  SELECT ${selected("s", KEPT)} FROM fencepost.signature AS s
+  WHERE s.signature_id < $1 AND ($3::bigint[] IS NULL OR s.chain_id = ANY ($3)) AND s.state = $5
+    AND ${OF_SIGNERS} AND ($4::text IS NULL OR s.owner = $4) ${NEWEST}`;
+
 /** Lists the signatures of some signers. */
 export const listSignaturesOfSigners = statement<SignatureRow>("list-signatures-of-signers")`
   ${PAGE} AND s.signer = ANY ($2::text[]) AND ($4::text IS NULL OR s.owner = $4) ${NEWEST}`;

@@ -226,3 +226,15 @@ export const writeDeliveries = taking(PROGRESS)<{ readonly subscriberId: string 
   WHERE s.subscriber_id = ANY ($1::uuid[]) AND s.subscriber_id = held.subscriber_id
     AND p.subscriber_id = held.subscriber_id
   RETURNING s.subscriber_id`;
+
+/**
+ * Deletes what people did to subscribers longer than $1 milliseconds ago, at most $2, oldest first; rows that another
+ * node has locked are skipped.
+ */
+export const forgetDecisions = statement<{ readonly action: string }>("forget-decisions")`
+  DELETE FROM fencepost.subscriber_decision WHERE ctid = ANY (ARRAY(
+    SELECT d.ctid FROM fencepost.subscriber_decision AS d
+    WHERE d.at < now() - $1::bigint * interval '1 millisecond'
+    ORDER BY d.at LIMIT $2 FOR UPDATE SKIP LOCKED
+  ))
+  RETURNING action`;

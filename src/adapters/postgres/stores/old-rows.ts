@@ -21,6 +21,7 @@ import * as old from "../statements/old-row.ts";
 import { deleteSignatures, findLanesWithOldSignatures, readOldSignatures } from "../statements/signature.ts";
 import { forgetSpent } from "../statements/spent-request.ts";
 import type { Command } from "../statements/statement.ts";
+import { forgetDecisions } from "../statements/subscriber.ts";
 import { writeRows } from "./leases.ts";
 
 /**
@@ -36,6 +37,7 @@ export function oldRowsIn(reading: Reading, runtime: DurableRuntime): RetentionS
     abandonedLanes: () => ask(reading, old.listAbandonedLanes()),
     removeOld: (fences, ageMs, most) => removeOld(runtime, fences, { ageMs, most }),
     forgetRequestIds: async (...limits) => (await writeRows(runtime, forgetSpent(...limits))).length,
+    forgetSubscriberDecisions: async (...limits) => (await writeRows(runtime, forgetDecisions(...limits))).length,
   };
 }
 

@@ -4,11 +4,19 @@
 import { permitted } from "../../../domain/keys/principal.ts";
 import type { Address } from "../../../domain/lane.ts";
 import { reservationAt } from "../../../domain/ledger/index.ts";
+import type { SignatureState } from "../../../domain/messages/record.ts";
 import { within } from "../../../domain/policy/use.ts";
-import type { Census, HistoryRecord, LaneRecord, QueryStore, TransactionRecord } from "../../../ports/query-store.ts";
+import type {
+  Census,
+  HistoryRecord,
+  LaneRecord,
+  QueryStore,
+  SignatureFilter,
+  TransactionRecord,
+} from "../../../ports/query-store.ts";
 import type { PolicyBook } from "../commit/policies.ts";
 import * as decode from "../commit/rows.ts";
-import { signatureOf } from "../commit/signature-rows.ts";
+import { messageUseOf, signatureOf } from "../commit/signature-rows.ts";
 import { laneOf, withLane, withOwner } from "../rows/columns.ts";
 import { OPTIONAL, withoutNulls, withPayload } from "../rows/transaction-fields.ts";
 import { ask, type Reading } from "../session/connections.ts";
@@ -30,8 +38,10 @@ import { readReservation } from "../statements/reservation.ts";
 import { ping } from "../statements/session.ts";
 import {
   listSignatures,
+  listSignaturesInState,
   listSignaturesOfKey,
   listSignaturesOfSigners,
+  readMessageUse,
   readSignature,
 } from "../statements/signature.ts";
 import { findByNonce, type RecordRow, readRecords } from "../statements/transaction.ts";
@@ -103,14 +113,7 @@ export function queriesFrom(
       const [row] = UUID.test(signatureId) ? await ask(reading, readSignature(signatureId)) : [];
       return row === undefined ? null : signatureOf(row);
     },
-    async signatures({ signer, chainId, within: limits, after, owner, state, limit }) {
-      const signers = permitted(signer, limits?.signers);
-      const chains = permitted(chainId, limits?.chains);
-      const page =
-        owner !== undefined ? listSignaturesOfKey : signers !== null ? listSignaturesOfSigners : listSignatures;
-      const rows = await ask(reading, page(after ?? LAST, signers, chains, owner ?? null, state ?? null, limit));
-      return rows.map(signatureOf);
-    },
+    signatures: (filter) => signatures(reading, filter),
     async reservation(reservationId) {
       const [row] = UUID.test(reservationId) ? await ask(reading, readReservation(reservationId)) : [];
       return row === undefined ? null : reservationAt(decode.reservationOf(row), row.askedAt);
@@ -118,6 +121,22 @@ export function queriesFrom(
     census: () => census(reading),
     ping: async () => void (await ask(reading, ping())),
   };
+}
+
+async function signatures(reading: Reading, filter: SignatureFilter) {
+  const { signer, chainId, within: limits, after = LAST, owner = null, state = null, limit } = filter;
+  const signers = permitted(signer, limits?.signers);
+  const chains = permitted(chainId, limits?.chains);
+  const page = signaturePage({ signers, owner, state });
+  return (await ask(reading, page(after, signers, chains, owner, state, limit))).map(signatureOf);
+}
+
+/** Nearly all signatures are SIGNED: another state is the best filter, and SIGNED the last one. */
+function signaturePage({ signers, owner, state }: { signers: unknown; owner: unknown; state: SignatureState | null }) {
+  if (state !== null && state !== "SIGNED") return listSignaturesInState;
+  if (owner !== null) return listSignaturesOfKey;
+  if (signers !== null) return listSignaturesOfSigners;
+  return state === null ? listSignatures : listSignaturesInState;
 }
 
 async function costsOf(reading: Reading, txIds: readonly string[]) {
@@ -184,7 +203,10 @@ function laneReads(reading: Reading): Pick<QueryStore, "laneDecisions" | "carrie
   };
 }
 
-function policyReads(reading: Reading, policy: PolicyBook | null): Pick<QueryStore, "policyUse" | "allPolicyUse"> {
+function policyReads(
+  reading: Reading,
+  policy: PolicyBook | null,
+): Pick<QueryStore, "policyUse" | "messageUse" | "allPolicyUse"> {
   return {
     async policyUse(lane, { txId, owner }) {
       const txIds = txId === undefined ? [] : [txId];
@@ -204,6 +226,15 @@ function policyReads(reading: Reading, policy: PolicyBook | null): Pick<QuerySto
         key: decode.useOf(key),
         charges: charges.map(decode.chargeOf),
       };
+    },
+    async messageUse(lane) {
+      const [clocks, rows] = await reading.read(
+        used.readPolicyClock([]),
+        readMessageUse([lane.signer], [lane.chainId]),
+      );
+      const { at, stamp } = decode.only(clocks);
+      await policy?.follow(stamp);
+      return { at, used: new Map(rows.map((row) => [row.rule, messageUseOf(row)])) };
     },
     async allPolicyUse() {
       const [clocks, lanes, keys] = await reading.read(used.readPolicyClock([]), used.listLaneUse(), used.listKeyUse());

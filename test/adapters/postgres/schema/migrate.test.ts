@@ -218,7 +218,10 @@ describe("migrate", () => {
 });
 
 describe("a database from before release 0.1.0", () => {
-  const NEWER = ["0037_release_0_1_0.sql", "0038_figures.sql", "0039_webhooks.sql", "0040_signatures.sql"];
+  const NEWER = [
+    ...["0037_release_0_1_0.sql", "0038_figures.sql", "0039_webhooks.sql", "0040_signatures.sql"],
+    "0041_signature_states.sql",
+  ];
 
   async function databaseAt0036() {
     const databaseUrl = await emptyDatabase();

@@ -1,9 +1,11 @@
+import { randomUUID } from "node:crypto";
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import { insertIntake } from "../../../../src/adapters/postgres/insert-intake.ts";
 import { deleteTransactions } from "../../../../src/adapters/postgres/statements/old-row.ts";
 import type { PostgresStore } from "../../../../src/adapters/postgres/store.ts";
 import type { Fence } from "../../../../src/domain/lane.ts";
 import type { PreparedIntent } from "../../../../src/domain/transaction/transaction.ts";
+import { EVERY_OUTCOME } from "../../../../src/domain/webhooks/subscriber.ts";
 import { StoreUnavailable } from "../../../../src/ports/lane-store.ts";
 import {
   allocate,
@@ -416,5 +418,24 @@ describe("the retention of the completion feed", () => {
     expect(await store.shortenFeed(KEPT_MS, MANY)).toMatchObject({ completions: 0 });
     await subject.client.query("ROLLBACK");
     expect(await store.shortenFeed(KEPT_MS, MANY)).toMatchObject({ completions: 1 });
+  });
+});
+
+describe("a record of what people did to a webhook", () => {
+  // protects [Retention] src/adapters/postgres/statements/subscriber.ts, src/application/loops/housekeeping.ts
+  it("is removed past its retention, in batches, and the webhook stays", async () => {
+    const subscriberId = randomUUID();
+    const actor = "operator:me";
+    const kept = { name: "receiver", url: "https://receiver.example", filter: EVERY_OUTCOME, secretId: "5f1d7a84" };
+    await store.addSubscriber({ subscriberId, ...kept, giveUpAfterMs: 60_000, createdBy: null, after: null }, actor);
+    for (const action of ["pause", "resume", "pause"] as const)
+      await store.changeSubscriber({ subscriberId, change: { action }, actor, reason: null });
+    const decisions = () => count("fencepost.subscriber_decision WHERE subscriber_id = $1", [subscriberId]);
+    const age = "UPDATE fencepost.subscriber_decision SET at = at - interval '91 days' WHERE action <> 'resume'";
+    await subject.client.query(age);
+    expect(await store.forgetSubscriberDecisions(KEPT_MS, 2)).toBe(2);
+    expect(await store.forgetSubscriberDecisions(KEPT_MS, 2)).toBe(1);
+    expect(await store.forgetSubscriberDecisions(KEPT_MS, 2)).toBe(0);
+    expect([await decisions(), (await store.subscribers()).length]).toEqual([1, 1]);
   });
 });

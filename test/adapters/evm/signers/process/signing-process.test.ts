@@ -6,6 +6,7 @@ import type { Message, MessageToSign, TypedData } from "../../../../../src/domai
 import { type Signer, SignerAway, SigningRefused } from "../../../../../src/ports/signer.ts";
 import { addressOf, describeSignerContract } from "../../../../contracts/signer.contract.ts";
 import { createManualClock, type ManualClock } from "../../../../doubles/manual-clock.ts";
+import { type Hostile, hostileMessages, hostileRules } from "../../../../support/hostile-messages.ts";
 import { MESSAGES, permit, RULES, text, toSign, typed } from "../../../../support/messages.ts";
 import { policiesOf } from "../../../../support/policies.ts";
 import { failure } from "../../../../support/signer-away.ts";
@@ -174,6 +175,15 @@ describe("the signing process, asked to sign a message,", () => {
   });
 
   // protects [Signers] src/domain/keys/signing.ts, src/adapters/evm/signers/process/serve-signer.ts
+  it("refuses every hostile message by the same rule as the node, or as no message", async () => {
+    const signer = await startWith(hostileRules(1));
+    for (const { what, request, rule } of hostileMessages(ADDRESS, 1)) {
+      const said = await refusal(signer, { chainId: 1, message: asNode(request), digest: `0x${"00".repeat(32)}` });
+      expect(said, what).toMatch(rule === null ? /it is no message/ : new RegExp(`\\(${rule}\\)$`));
+    }
+  });
+
+  // protects [Signers] src/domain/keys/signing.ts, src/adapters/evm/signers/process/serve-signer.ts
   it("refuses it without rules for messages, and before it has the policies", async () => {
     for (const asked of MESSAGES) expect(await refusal(await startWith(null), asked)).toMatch(/no rule .* allows this/);
     const unknowing = { ...wideBounds([1]), policies: null };
@@ -215,6 +225,16 @@ describe("the signing process, asked to sign a message,", () => {
     await expect(signer.signMessages(ADDRESS, asked, 1)).rejects.toMatchObject({ index: MESSAGES.length });
   });
 });
+
+/** The message as a node that checks nothing would pass it on. */
+function asNode({ message: asked, typedData }: Hostile["request"]): Message {
+  if (typedData !== undefined) {
+    const { message: value, ...rest } = typedData as { message: object };
+    return { kind: "typedData", ...rest, value } as unknown as Message;
+  }
+  const bytes = typeof asked === "string" ? `0x${Buffer.from(asked).toString("hex")}` : (asked as { raw: string }).raw;
+  return { kind: "personal", bytes } as Message;
+}
 
 function passing(clock: ManualClock, ms: number, fact: () => boolean): () => Promise<boolean> {
   return async () => {
