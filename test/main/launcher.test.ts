@@ -1,6 +1,15 @@
 import { execFile, spawn } from "node:child_process";
 import { once } from "node:events";
-import { cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
+import {
+  cpSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  realpathSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from "node:fs";
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
@@ -67,6 +76,10 @@ describe("the launcher bin/fencepost.js", () => {
   it("passes the arguments on and exits with the returned code", async () => {
     const script = fakePackage("plain", { "dist/bundle/cli.js": MAIN });
     expect(await run(script, ["a", "--b"])).toEqual({ code: 7, stdout: "a,--b", stderr: "" });
+  });
+
+  it("is what npx runs in a checkout, without another build", () => {
+    expect(realpathSync("node_modules/.bin/fencepost")).toBe(launcher);
   });
 
   it("builds a checkout that was installed without scripts", async () => {
