@@ -1,15 +1,6 @@
 import { execFile, spawn } from "node:child_process";
 import { once } from "node:events";
-import {
-  cpSync,
-  mkdirSync,
-  mkdtempSync,
-  readFileSync,
-  realpathSync,
-  rmSync,
-  symlinkSync,
-  writeFileSync,
-} from "node:fs";
+import { cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync, statSync, symlinkSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
@@ -78,8 +69,11 @@ describe("the launcher bin/fencepost.js", () => {
     expect(await run(script, ["a", "--b"])).toEqual({ code: 7, stdout: "a,--b", stderr: "" });
   });
 
-  it("is what npx runs in a checkout, without another build", () => {
-    expect(realpathSync("node_modules/.bin/fencepost")).toBe(launcher);
+  it("is not built again under running nodes by the first npx in a checkout", async () => {
+    const built = statSync("dist/bundle/cli.js").mtimeMs;
+    const byNpx = { npm_lifecycle_event: "prepare", npm_command: "exec" };
+    expect(await run(resolve("scripts/build.mjs"), [], byNpx)).toEqual({ code: 0, stdout: "", stderr: "" });
+    expect(statSync("dist/bundle/cli.js").mtimeMs).toBe(built);
   });
 
   it("builds a checkout that was installed without scripts", async () => {
