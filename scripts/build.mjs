@@ -1,7 +1,7 @@
 // Compiles src/ to dist/, copies what tsc does not (SQL migrations and the static files of the dashboard), and bundles the
 // command line. The library is imported as it was compiled, except for the functions of viem, which are bundled too.
 import { execFileSync } from "node:child_process";
-import { cpSync, rmSync, writeFileSync } from "node:fs";
+import { cpSync, existsSync, rmSync, writeFileSync } from "node:fs";
 import { createRequire } from "node:module";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
@@ -11,6 +11,11 @@ import { thirdPartyLicences } from "./third-party.mjs";
 
 const root = dirname(dirname(fileURLToPath(import.meta.url)));
 const tsc = join(dirname(createRequire(import.meta.url).resolve("typescript/package.json")), "bin", "tsc");
+
+// The first `npx fencepost` in a checkout makes npm prepare the checkout again: a minute in silence, in which dist/ would
+// be replaced under running nodes.
+const { npm_lifecycle_event: event, npm_command: command } = process.env;
+if (event === "prepare" && command === "exec" && existsSync(join(root, "dist/bundle/cli.js"))) process.exit();
 
 rmSync(join(root, "dist"), { recursive: true, force: true });
 execFileSync(process.execPath, [tsc, "-p", join(root, "tsconfig.build.json")], { stdio: "inherit" });

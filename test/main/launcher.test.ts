@@ -1,6 +1,6 @@
 import { execFile, spawn } from "node:child_process";
 import { once } from "node:events";
-import { cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
+import { cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync, statSync, symlinkSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
@@ -67,6 +67,13 @@ describe("the launcher bin/fencepost.js", () => {
   it("passes the arguments on and exits with the returned code", async () => {
     const script = fakePackage("plain", { "dist/bundle/cli.js": MAIN });
     expect(await run(script, ["a", "--b"])).toEqual({ code: 7, stdout: "a,--b", stderr: "" });
+  });
+
+  it("is not built again under running nodes by the first npx in a checkout", async () => {
+    const built = statSync("dist/bundle/cli.js").mtimeMs;
+    const byNpx = { npm_lifecycle_event: "prepare", npm_command: "exec" };
+    expect(await run(resolve("scripts/build.mjs"), [], byNpx)).toEqual({ code: 0, stdout: "", stderr: "" });
+    expect(statSync("dist/bundle/cli.js").mtimeMs).toBe(built);
   });
 
   it("builds a checkout that was installed without scripts", async () => {

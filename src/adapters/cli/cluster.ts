@@ -55,10 +55,12 @@ function killReport({ durable, kills, nodes }: KillSwitchState, view: View) {
     url: id("url", 1),
     stopped: ({ told }) => (told ? "yes" : "not yet"),
   });
-  return `${killsTable({ items: kills }, view)}${written}${nodes.length === 0 ? "" : others}`;
+  const rest = nodes.length === 0 ? "" : `${indented("", OTHER_NODES, view)}\n${others}`;
+  return `${killsTable({ items: kills }, view)}${written}${rest}`;
 }
 
 const NOT_STORED = "not stored in the database yet: the nodes that know of it keep trying";
+const OTHER_NODES = "the node that was asked has stopped; the others:";
 const OTHERS = "this kill has ended, but others are in force; the alert KILLED stays:";
 const ENDED =
   "nothing is stopped, and the alert KILLED is resolved: each node sends what waits, in nonce order, when it reads this at its next heartbeat";

@@ -75,7 +75,7 @@ const EXAMPLES: Readonly<Record<string, readonly string[]>> = {
   "signatures approve": ["fencepost signatures approve ID --reason 'checked with finance'"],
   "signatures reject": ["fencepost signatures reject ID --reason 'not ours'"],
   cancel: ["fencepost cancel ID --reason 'wrong amount'", "fencepost cancel ID --reason late --max-fee-per-gas 60gwei"],
-  replace: [`fencepost replace ID --payload '{"to":"0x…","value":"1"}' --reason 'wrong amount'`],
+  replace: ["fencepost replace ID --to 0x… --value 0.1ether --reason 'wrong amount'"],
   resubmit: ["fencepost resubmit ID --reason 'endpoint lost it'"],
   reprice: ["fencepost reprice ID --reason urgent", "fencepost reprice ID --reason urgent --max-fee-per-gas 60gwei"],
   resolve: ["fencepost resolve ID --action CANCEL --reason 'ticket 4711'"],

@@ -11,6 +11,7 @@ import type {
 } from "../../client/index.ts";
 import { wei } from "./amounts.ts";
 import { given } from "./answer.ts";
+import { misused } from "./failure.ts";
 import { askNode, count, json, type RemotePorts } from "./remote.ts";
 import { actionReport } from "./show-transaction.ts";
 
@@ -32,7 +33,9 @@ const payload = () =>
   new Option("--payload <json>", 'as in POST /tx, such as {"to":"0x…","value":"1"}').argParser(json);
 
 type Operation = "cancel" | "replace" | "resubmit" | "reprice" | "approve" | "reject" | "resolve" | "hold" | "unhold";
-type Request = Partial<PricedOrder & ReplaceOrder & ResolveOrder & ResubmitOrder> & { readonly reason: string };
+/** The payload of `replace` by its parts, as `send` has them. */
+type Parts = { readonly [Name in "to" | "value" | "data"]?: string };
+type Request = Parts & Partial<PricedOrder & ReplaceOrder & ResolveOrder & ResubmitOrder> & { readonly reason: string };
 
 export function addOperating(program: Command, ports: RemotePorts): void {
   /** Adds one command. Its options become the body of the request. */
@@ -46,7 +49,12 @@ export function addOperating(program: Command, ports: RemotePorts): void {
     for (const option of [REASON, AUDIT, IDEMPOTENCY_KEY, ...options]) command.addOption(option);
   };
   add(program.command("cancel"), "use a transaction's nonce up with nothing; whichever payload is mined decides", FEES);
-  add(program.command("replace"), "put another payload at a transaction's nonce", [payload().makeOptionMandatory()]);
+  add(program.command("replace"), "put another payload at a transaction's nonce", [
+    new Option("--to <address>", "its receiver"),
+    amount("--value", "what it moves"),
+    new Option("--data <hex>", "an encoded call"),
+    payload(),
+  ]);
   add(program.command("resubmit"), "send a transaction's stored bytes again, now", [
     new Option("--disclose", "to public endpoints too, if it was private so far; it stays public"),
   ]);
@@ -74,9 +82,20 @@ type Act = (txId: string, request: Request & ReplaceOrder, options: OrderOptions
 function act(client: FencepostClient, name: Operation): Act {
   if (name === "hold") return client.suspendTransaction;
   if (name === "unhold") return client.resumeTransaction;
+  if (name === "replace") return async (txId, request, options) => client.replace(txId, payloadOf(request), options);
   if (name !== "resolve") return client[name];
   return (txId, { maxFeePerGas, maxPriorityFeePerGas, gasPrice, ...rest }, options) => {
     const fees = given({ maxFeePerGas, maxPriorityFeePerGas, gasPrice });
     return client.resolve(txId, { ...rest, ...(Object.keys(fees).length > 0 && { fees }) }, options);
   };
+}
+
+function payloadOf({ to, value, data, ...order }: Request & ReplaceOrder): ReplaceOrder {
+  const hasParts = to !== undefined || value !== undefined || data !== undefined;
+  if (order.payload !== undefined) {
+    if (hasParts) throw misused("--payload is the whole of it: give no --to, --value or --data beside it");
+    return order;
+  }
+  if (to === undefined) throw misused("--to is missing: the receiver, or --payload with the whole of it as JSON");
+  return { ...order, payload: { to, ...given({ value, data }) } as ReplaceOrder["payload"] };
 }

@@ -90,5 +90,8 @@ export function migrationReport({ applied, afterRestore = false }: MigrationRepo
 
 export function configTable(settings: readonly ConfigRow[], view: View): string {
   const from = ({ origin, variable }: ConfigRow) => (origin === "environment" ? (variable ?? origin) : origin);
-  return rows(settings, view, { key: "key", value: prose("value"), from: prose(from) });
+  const [set, unset] = [false, true].map((isDefault) =>
+    settings.filter((row) => (row.origin === "default") === isDefault),
+  );
+  return rows([...(set ?? []), ...(unset ?? [])], view, { key: "key", value: prose("value"), from: prose(from) });
 }

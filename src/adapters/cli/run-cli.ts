@@ -252,7 +252,9 @@ function reportUsage(error: CommanderError & { readonly path?: string }, io: Cli
   // For `commander.help`, Commander has already printed the help.
   if (error.code !== "commander.help") {
     const line = error.message.replace(/^error: |\.$/g, "").replace(/\s*\n\s*/g, " ");
-    io.stderr(`fencepost: ${line}; see ${error.path ?? "fencepost"} --help\n`);
+    const isAhead = error.code === "commander.unknownOption" && (error.path ?? "fencepost") === "fencepost";
+    const order = isAhead ? ": options of a command come after its name" : "";
+    io.stderr(`fencepost: ${line}${order}; see ${error.path ?? "fencepost"} --help\n`);
   }
   return EXIT_CODES.misused;
 }

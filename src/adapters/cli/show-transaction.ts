@@ -165,7 +165,7 @@ function factsOf(transaction: Transaction, view: View) {
     "new contract": receipt?.contractAddress,
     "last error": transaction.lastError,
     sent: submitAttempts === 0 || lastSubmittedAt === null ? null : `${times}, last ${at(lastSubmittedAt)}`,
-    "sent again": at(transaction.nextResubmitAt),
+    "next sent": at(transaction.nextResubmitAt),
     created: at(transaction.createdAt),
     changed: at(transaction.updatedAt),
     confirmed: at(transaction.confirmedAt),

@@ -151,11 +151,12 @@ function deliveryTo(options: AlertSinkOptions) {
 
 function toMessage(
   { clock, nodeId, checksum }: AlertSinkOptions,
-  { severity, code, message, lane, txId, chainId = lane?.chainId, endpoint, subscriber }: AlertFields,
+  { severity, code, message: text, lane, txId, chainId = lane?.chainId, endpoint, subscriber }: AlertFields,
   { count, status }: Pick<AlertMessage, "count" | "status">,
 ): AlertMessage {
   const at = clock.now().toISOString();
   const signer = lane && (checksum?.(lane.signer) ?? lane.signer);
+  const message = lane === undefined || signer === undefined ? text : text.replaceAll(lane.signer, signer);
   const place = { chainId, signer, txId, subscriber, endpoint: endpoint === undefined ? undefined : endpoint + 1 };
   return defined({ status, severity, code, message, nodeId, at, count, ...place });
 }

@@ -63,7 +63,7 @@ async function reconcileLane(work: LaneWork, finalized: Promise<Block | null> | 
   let result: ReconcileResult;
   let unanswered: string | null = null;
   try {
-    [result] = await Promise.all([finalized === null ? "distrusted" : compare(work, finalized), watchBalance(work)]);
+    [result] = await Promise.all([finalized === null ? "distrusted" : compare(work, finalized), readBalance(work)]);
   } catch (error) {
     if (!isUnanswered(error)) throw error;
     result = "unavailable";
@@ -145,16 +145,10 @@ async function watchPool(context: ChainContext, lane: OwnedLane) {
   context.standing.raise({ severity: "WARNING", code: "FOREIGN_REPLACEMENT", message, lane: lane.lane, txId });
 }
 
-async function watchBalance({ ports, context, lane }: LaneWork) {
-  const { alertLowBalanceWei: threshold } = context.settings;
-  const { signer, chainId } = lane.lane;
-  const balance = await lane.term.during(context.balance(signer));
+/** Reads the signer's balance. The node's watch (loops/stuck-watch.ts) judges it, wherever it was read. */
+async function readBalance({ ports, context, lane }: LaneWork) {
+  const balance = await lane.term.during(context.balance(lane.lane.signer));
   ports.telemetry.emit({ type: "signer.balance", lane: lane.lane, balance });
-  const holds = `${signer} holds ${balance} wei on chain ${chainId}`;
-  const low = { code: "LOW_BALANCE", lane: lane.lane } as const;
-  const isLow = threshold !== null && balance < threshold;
-  if (isLow) context.standing.raise({ severity: "WARNING", ...low, message: `${holds}, less than ${threshold}` });
-  else context.standing.resolve(low, holds);
 }
 
 type RecoverPorts = Pick<WorkPorts, "telemetry" | "chains">;

@@ -25,6 +25,7 @@ import { Activity, inTurn, type Working } from "../lane/activity.ts";
 import type { OwnedLane } from "../lane/owned-lane.ts";
 import { quietly, TermOver } from "../lane/term.ts";
 import { happened } from "../lane/tracked.ts";
+import { silent } from "../queries/silent.ts";
 import { searchGrayZone } from "../stages/4-broadcast/note-answer.ts";
 import { noticeExternalUse, receiptsOfBlocks, staleReceipts } from "../stages/5-receipt/receipt.ts";
 
@@ -237,6 +238,7 @@ export class ChainLoop {
     const nowMs = ports.clock.monotonicMs();
     if (nowMs < this.reconcileLookAtMs) return;
     this.reconcileLookAtMs = nowMs + intervalMs / (SPREAD * LOOKS_PER_PART);
+    await this.readFirstBalances();
     const turnOf = (lane: OwnedLane) => turnAfter(nowMs, intervalMs, shardOf(lane.key, SPREAD));
     const due: OwnedLane[] = [];
     for (const lane of ports.lanesOf(context.chain.chainId)) {
@@ -248,6 +250,18 @@ export class ChainLoop {
       for (const lane of lanes) happened(lane, comparisonSet, turnOf(lane));
       await reconcile(ports, context, lanes);
     }
+  }
+
+  /**
+   * Reads balances that are not known yet, if an alert depends on them: the lane's turn may be minutes away, and each
+   * takeover would begin that wait again. Some at a time, because a failover brings many lanes.
+   */
+  private async readFirstBalances() {
+    const { context, ports } = this;
+    if (context.settings.alertLowBalanceWei === null) return;
+    const lanes = ports.lanesOf(context.chain.chainId);
+    const unknown = lanes.filter(({ lane }) => !context.knownBalances.has(lane.signer)).slice(0, RECONCILED_AT_ONCE);
+    await Promise.all(unknown.map(({ lane }) => silent(context.balance(lane.signer))));
   }
 
   /**

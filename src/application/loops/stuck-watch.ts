@@ -8,6 +8,7 @@ import { Growth } from "../../domain/pace/growth.ts";
 import { pileSeen } from "../../domain/pace/lane-pace.ts";
 import { RecentCount } from "../../domain/pace/recent-count.ts";
 import { SYMPTOMS } from "../../domain/troubles/table.ts";
+import { ether } from "../../domain/troubles/words.ts";
 import type { Ports } from "../../ports/ports.ts";
 import type { StuckTrigger } from "../../ports/stuck-hook.ts";
 import type { Telemetry, TelemetryEvent } from "../../ports/telemetry.ts";
@@ -151,7 +152,7 @@ function seconds(ms: number) {
 /**
  * Raises alerts about the node as a whole: repeated fenced writes and repeated sends of one payload (both counted from
  * telemetry); blocks that arrive faster than their receipts are fetched; a chain without an answering endpoint or
- * without new blocks.
+ * without new blocks; a signer whose last known balance is low.
  */
 
 const WINDOW_MS = 300_000;
@@ -206,9 +207,11 @@ export class NodeWatch {
     this.lookAtBacklog();
     for (const [chainId, context] of chains) {
       this.lookAtChain(context, nowMs);
-      this.lookAtBlocks(context, lanes.onChain(chainId));
+      const owned = lanes.onChain(chainId);
+      this.lookAtBlocks(context, owned);
+      lookAtBalances(context, owned);
       if (context.standing.size === 0) continue;
-      const held = new Set(lanes.onChain(chainId).map(({ key }) => key));
+      const held = new Set(owned.map(({ key }) => key));
       context.standing.leave((key) => held.has(key));
     }
   }
@@ -258,5 +261,19 @@ export class NodeWatch {
       : `no endpoint of chain ${chainId} has answered for ${Math.round((nowMs - sinceMs) / 1_000)} s: nothing is sent, and nothing becomes final`;
     const isDown = !reachable && nowMs - sinceMs >= CHAIN_DOWN_MS;
     this.standing.judge({ code: "CHAIN_DOWN", message, chainId }, isDown, reachable);
+  }
+}
+
+/** Judges the balances that were read last, for a create or at the lane's turn to be compared: nothing is asked here. */
+function lookAtBalances({ knownBalances, settings, standing }: ChainContext, owned: readonly OwnedLane[]) {
+  const { alertLowBalanceWei: threshold } = settings;
+  if (threshold === null) return;
+  for (const { lane } of owned) {
+    const balance = knownBalances.get(lane.signer);
+    if (balance === undefined) continue;
+    const isLow = balance < threshold;
+    const least = isLow ? `, less than ${ether(threshold)}` : "";
+    const message = `${lane.signer} holds ${ether(balance)} on chain ${lane.chainId}${least}`;
+    standing.judge({ code: "LOW_BALANCE", lane, message }, isLow);
   }
 }

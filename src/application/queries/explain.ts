@@ -25,6 +25,7 @@ import type { Spending } from "../../ports/lane-store.ts";
 import type { HistoryRecord, TransactionRecord } from "../../ports/query-store.ts";
 import type { ChainContext } from "../chain/chain-context.ts";
 import { forbiddenBy } from "../lane/limits.ts";
+import type { OwnedLane } from "../lane/owned-lane.ts";
 import { type ExplainPorts, heldBetween, laneFacts } from "./explained-lane.ts";
 import { silent } from "./silent.ts";
 import { notFound } from "./transactions.ts";
@@ -99,7 +100,7 @@ async function situationOf(ports: ExplainPorts, record: TransactionRecord): Prom
   const context = ports.chains.get(record.lane.chainId);
   const owned = ports.lanesOf(record.lane.chainId).find(({ key }) => key === laneKey(record.lane));
   const [known, reported] = await Promise.all([
-    chainFacts(context, record, ports.remembered === true),
+    chainFacts(context, record, { remembered: ports.remembered === true, owned }),
     reportedOf(ports, record, owned === undefined && !isSettled(record.state)),
   ]);
   const isOthers = owned === undefined && ports.remembered === true;
@@ -194,7 +195,7 @@ const NO_FIGURES: Figures = {
 async function chainFacts(
   context: ChainContext | undefined,
   record: TransactionRecord,
-  remembered: boolean,
+  { remembered, owned }: { readonly remembered: boolean; readonly owned: OwnedLane | undefined },
 ): Promise<ExplainedChain> {
   const { chainId } = record.lane;
   if (context === undefined) return unknownChain(chainId);
@@ -207,6 +208,7 @@ async function chainFacts(
     unreachableSince: context.unreachableSince,
     head: follower.window.tip?.number ?? null,
     ...(remembered ? readBefore(context, record) : await readNow(context, record)),
+    stalledSince: context.isStalled(owned === undefined ? [] : [owned]) ? context.headSince : null,
     finality: settings.finality,
     confirmations: settings.confirmations,
     inFlightWindow: settings.inFlightWindow,
@@ -305,6 +307,7 @@ function unknownChain(chainId: number): ExplainedChain {
     confirmations: 0,
     inFlightWindow: 0,
     stuckAfterResubmits: 0,
+    stalledSince: null,
     doubted: null,
     privateEndpoints: [],
   };

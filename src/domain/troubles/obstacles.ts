@@ -103,6 +103,11 @@ export const LANE_RULES: readonly Rule[] = [
     const text = `no endpoint of the chain has answered for ${spanInWords(since, now)}`;
     return { code: "CHAIN_UNREACHABLE", text, since };
   },
+  ({ chain: { stalledSince: since, head, reachable }, transaction: { attempts }, now }) => {
+    if (since === null || !reachable || attempts.length === 0) return null;
+    const text = `the chain stands still: no block has come after ${head} for ${spanInWords(since, now)}`;
+    return { code: "CHAIN_STALLED", text, since };
+  },
 ];
 
 /** Obstacle: the transaction waits for a lower nonce that no transaction of the lane has. */

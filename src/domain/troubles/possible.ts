@@ -44,12 +44,13 @@ const RULES: Partial<Readonly<Record<HelpCode, (situation: Situation) => boolean
     hole === null ? attemptToSend(attempts)?.nodeSigned === true : hole.filling.by === "chainNode",
   RAISE_LIMIT: ({ transaction, lane: { hole } }) =>
     hole === null || hole.forbidden !== null || transaction.forbidden !== null,
-  // If the endpoint works, checking it is not offered in two cases: for a STUCK transaction of which only hashes are
+  // If the endpoint works and shows new blocks, checking it is not offered in two cases: for a STUCK transaction of which only hashes are
   // known, because it was probably never sent, and for a refusal that waits for a later block.
   CHECK_RPC: ({ transaction: { state, attempts, refusal }, chain }) =>
     (state !== "STUCK" && refusal?.waitsFor !== "laterBlock") ||
     (refusal === null && !isHashAlone(attempts)) ||
     !chain.reachable ||
+    chain.stalledSince !== null ||
     chain.doubted !== null,
   CHECK_SIGNER: ({ lane }) => lane.signerAway !== null,
 };

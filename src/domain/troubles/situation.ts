@@ -149,6 +149,8 @@ export interface ExplainedChain {
   readonly disputed: Disputed | null;
   /** Endpoints that may get private transactions. */
   readonly privateEndpoints: readonly string[];
+  /** Time of the last block, if the endpoints answer and no block has come for unusually long; else null. */
+  readonly stalledSince: Date | null;
   /** Set if the endpoint serves a chain other than the lane's: then no outcome is decided by its responses. */
   readonly doubted: string | null;
 }

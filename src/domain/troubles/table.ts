@@ -135,6 +135,13 @@ export const TROUBLES = {
     unready: true,
     hides: [...SYMPTOMS, "RPC_ENDPOINT_DOWN", "CHAIN_STALLED"],
   },
+  CHAIN_STALLED: {
+    severity: "ERROR",
+    about: "chain",
+    helps: ["CHECK_RPC"],
+    hides: ["STUCK", "RESENT_OFTEN", ...SYMPTOMS],
+    ends: "state",
+  },
   CHAIN_DOUBTED: { ...blocking, severity: "CRITICAL", helps: ["CHECK_RPC"], alert: "CHAIN_DISTRUSTED" },
   SIGNER_AWAY: { ...blocking, severity: "ERROR", helps: ["CHECK_SIGNER"], ends: "state" },
   SIGNER_LIES: {
@@ -176,7 +183,6 @@ export const TROUBLES = {
   CANNOT_RESIGN: { ...blocking, ends: "state" },
   CHAIN_DISTRUSTED: { ...lasting, severity: "CRITICAL" },
   CHAIN_DOWN: { severity: "CRITICAL", about: "chain", ends: "state" },
-  CHAIN_STALLED: { severity: "ERROR", about: "chain", hides: ["STUCK", "RESENT_OFTEN", ...SYMPTOMS], ends: "state" },
   CHAIN_TRUSTED_AGAIN: relief,
   COMMITS_MAY_BE_LOST: { severity: "CRITICAL", about: "everything", ends: "state" },
   DATABASE_HISTORY_CHANGED: { severity: "CRITICAL", about: "everything", ends: "moment" },

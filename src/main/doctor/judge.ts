@@ -48,10 +48,18 @@ function judgeKeys({ keys, chains }: Facts): Findings {
   return [
     ...keys.map(({ problem }) => problem !== null && mistake(problemOf(problem), problem)),
     ...keys.flatMap(({ warnings }) => warnings.map((line) => warning("KEY_FILE_OPEN", line))),
-    addresses.length > 0 && fine("SIGNERS", `${counted(addresses.length, "signer")} can be used`),
+    addresses.length > 0 && fine("SIGNERS", `${counted(addresses.length, "signer")} can be used: ${listed(addresses)}`),
     ...doubles,
     ...chains.flatMap(judgeBalances),
   ];
+}
+
+const MOST_LISTED = 5;
+
+/** Their addresses are needed before the first start: somebody has to send them funds. */
+function listed(addresses: readonly string[]) {
+  const rest = addresses.length - MOST_LISTED;
+  return `${addresses.slice(0, MOST_LISTED).join(", ")}${rest > 0 ? ` and ${rest} more` : ""}`;
 }
 
 /** Finds the code for a problem with a key by the text of its error message. Each line of the text names the file. */
@@ -91,7 +99,8 @@ function judgeFace({ face: { host, port, listening, asksForKeys } }: Facts): Fin
 
 function judgePort(place: string, listening: Listening): Finding {
   if (listening === "free") return fine("PORT", `${place} is free`);
-  if (listening === "fencepost") return fine("PORT", `a node of Fencepost listens at ${place}`);
+  if (listening === "fencepost")
+    return fine("PORT", `a node of Fencepost listens at ${place}: another one here needs another port`);
   const [code, text] = LISTENING[listening];
   return mistake(code, `${place}: ${text}`);
 }

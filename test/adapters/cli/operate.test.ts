@@ -52,6 +52,10 @@ describe("the operator commands of the CLI", () => {
     const payload = { to: "0x70997970C51812dc3A010C7d01b50e0d17dc79C8", value: "1" };
     const { calls } = await run(["replace", txId, "--reason", "r", "--payload", JSON.stringify(payload)]);
     expect(calls).toEqual([["replace", txId, { reason: "r", payload }]]);
+    const parts = ["--to", payload.to, "--value", "1gwei", "--data", "0x01"];
+    expect((await run(["replace", txId, "--reason", "r", ...parts])).calls).toEqual([
+      ["replace", txId, { reason: "r", payload: { to: payload.to, value: "1000000000", data: "0x01" } }],
+    ]);
   });
 
   it.each(["approve", "reject"])("include %s, which requires a reason", async (action) => {
@@ -94,6 +98,8 @@ describe("the operator commands of the CLI", () => {
     [["cancel", txId]],
     [["cancel", "--reason", "r"]],
     [["replace", txId, "--reason", "r"]],
+    [["replace", txId, "--reason", "r", "--value", "1"]],
+    [["replace", txId, "--reason", "r", "--value", "1", "--payload", "{}"]],
     [["replace", txId, "--reason", "r", "--payload", "{"]],
     [["reprice", txId, "--reason", "r", "--gas-price", "1.5"]],
     [["resubmit", txId, "--reason", "r", "--gas-price", "1"]],

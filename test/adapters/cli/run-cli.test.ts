@@ -117,10 +117,10 @@ describe("the output of the CLI", () => {
     );
   });
 
-  it("shows the configuration in aligned columns", async () => {
+  it("shows the configuration in aligned columns, defaults last", async () => {
     const rows = [
-      { key: "port", variable: "FENCEPOST_PORT", value: "4000", origin: "environment" },
       { key: "leaseDuration", variable: "FENCEPOST_LEASE_DURATION", value: "10s", origin: "default" },
+      { key: "port", variable: "FENCEPOST_PORT", value: "4000", origin: "environment" },
     ];
     const config = async () => rows;
     expect((await run(["config"], { config })).stdout).toBe(
@@ -144,6 +144,10 @@ describe("a wrong call of the CLI", () => {
     [
       ["start", "--prot", "1"],
       "fencepost: unknown option '--prot' (Did you mean --port?); see fencepost start --help\n",
+    ],
+    [
+      ["--url", "http://n:1", "leases"],
+      "fencepost: unknown option '--url': options of a command come after its name; see fencepost --help\n",
     ],
     [["start", "--port"], "fencepost: option '--port <number>' argument missing; see fencepost start --help\n"],
     [["migrate", "now"], /^fencepost: too many arguments.*; see fencepost migrate --help\n$/],
@@ -288,6 +292,7 @@ describe("a CLI command that calls a running node", () => {
       "stopped     by            reason",
       "everything  operator:ops  stolen",
       "not stored in the database yet: the nodes that know of it keep trying",
+      "the node that was asked has stopped; the others:",
       "node  url                   stopped",
       "n-2   http://10.0.0.2:3000  not yet",
       "",

@@ -123,6 +123,13 @@ describe("the alert webhook", () => {
     ]);
   });
 
+  it("writes the lane's signer as people copy it, also in the text", async () => {
+    const { alerts, sent } = quietSink();
+    alerts.sink(anAlert({ message: `nonce 7 of ${anAlert().lane?.signer} holds up its lane` }));
+    await alerts.close();
+    expect(sent).toMatchObject([{ message: `nonce 7 of ${SIGNER_EIP55} holds up its lane` }]);
+  });
+
   // protects [Explained, and said aloud] src/adapters/webhooks/alert-sink.ts
   it("gets a repeated alert only once per window", async () => {
     const { alerts, clock, sent } = quietSink({ windowMs: 60_000 });

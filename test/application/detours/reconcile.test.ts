@@ -10,6 +10,7 @@ let world: World;
 afterEach(() => world.close());
 
 const OFTEN = { reconciliationIntervalMs: 10_000 };
+const SELDOM = { alertLowBalanceWei: 10n ** 18n, reconciliationIntervalMs: 3_600_000 };
 const ONE_SIGNER = { signers: [SIGNER] };
 
 async function create(entry: WorldNode, count: number): Promise<void> {
@@ -163,7 +164,7 @@ describe("the comparison of a lane with the chain", () => {
     expect(over(entry, "FOREIGN_REPLACEMENT")).toMatchObject([{ txId: world.rows()[1]?.txId }]);
   });
 
-  // protects [Keys of the node, other chains, comparison] src/application/detours/reconcile.ts
+  // protects [Keys of the node, other chains, comparison] src/application/loops/stuck-watch.ts
   it("warns of a low balance before transactions fail", async () => {
     const entry = await settledLane({ settings: { alertLowBalanceWei: 10n ** 18n } });
     await world.clock.advance(30_000);
@@ -175,6 +176,25 @@ describe("the comparison of a lane with the chain", () => {
     expect(alerts(entry, "LOW_BALANCE")).toHaveLength(1);
     world.chain.setBalance(SIGNER, 10n ** 19n);
     await world.until(() => resolved(entry).includes("LOW_BALANCE"));
+  });
+
+  it("warns of a low balance of a signer that has sent nothing, before the lane's turn", async () => {
+    world = new World({ ...ONE_SIGNER, settings: SELDOM });
+    world.chain.setBalance(SIGNER, 10n ** 17n);
+    const entry = await world.startNode();
+    await world.until(() => alerts(entry, "LOW_BALANCE").length > 0, 30_000);
+    expect(alerts(entry, "LOW_BALANCE")).toMatchObject([
+      { lane: { signer: SIGNER }, message: `${SIGNER} holds 0.1 ETH on chain ${CHAIN_ID}, less than 1 ETH` },
+    ]);
+  });
+
+  it("warns of a low balance that a create has read, before the lane's turn", async () => {
+    const entry = await settledLane({ settings: SELDOM });
+    await world.clock.advance(30_000);
+    expect(alerts(entry, "LOW_BALANCE")).toEqual([]);
+    world.chain.setBalance(SIGNER, 10n ** 17n);
+    await create(entry, 1);
+    await world.until(() => alerts(entry, "LOW_BALANCE").length > 0, 10_000);
   });
 
   // protects [Signals] src/application/detours/reconcile.ts

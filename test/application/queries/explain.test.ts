@@ -241,6 +241,21 @@ describe("the explanation of a pending transaction", () => {
 });
 
 describe("the explanation of a transaction", () => {
+  it("says CHAIN_STALLED while the attention list does", async () => {
+    const entry = await open();
+    await world.clock.advance(60_000);
+    world.holdBlocks();
+    const txId = await create(entry);
+    await world.until(() => row(txId)?.subState === "BROADCAST");
+    expect((await ask(entry, txId)).codes).toEqual(["WAITING_FOR_BLOCK"]);
+    await world.clock.advance(150_000);
+    const { explanation, codes, helps } = await ask(entry, txId);
+    expect(codes[0]).toBe("CHAIN_STALLED");
+    expect(helps).toEqual(["CHECK_RPC"]);
+    expect(explanation.causes[0]?.text).toMatch(/^the chain stands still: no block has come after \d+ for 2 min$/);
+    expect((await world.settle(entry.node.api.attention())).items.map(({ code }) => code)).toEqual(["CHAIN_STALLED"]);
+  });
+
   it("says OWNER_SILENT or LANE_UNOWNED after a crash of the lane's owner", async () => {
     const entry = await open();
     world.holdBlocks();

@@ -74,6 +74,7 @@ function situation({ transaction, lane, chain }: Changes = {}): Situation {
       inFlightWindow: 64,
       stuckAfterResubmits: 30,
       ceilings: ceilings(),
+      stalledSince: null,
       doubted: null,
       disputed: null,
       privateEndpoints: [],
@@ -202,6 +203,7 @@ const CASES: readonly [CauseCode, Changes, RegExp][] = [
   ["OWNER_SILENT", { lane: { owner: { nodeId: "n", expiresAt: later(-90) } } }, /ended 1 min ago/],
   ["CHAIN_UNKNOWN", { chain: { known: false, reachable: false } }, /not configured/],
   ["CHAIN_UNREACHABLE", { chain: { reachable: false, unreachableSince: later(-7_200) } }, /has answered for 2 h/],
+  ["CHAIN_STALLED", { chain: { stalledSince: later(-90) } }, /stands still: no block has come after 100 for 1 min/],
   ["CHAIN_DOUBTED", { chain: { doubted: "its genesis is another" } }, /genesis/],
   [
     "RPC_DISAGREES",

@@ -214,4 +214,11 @@ describe("fencepost doctor", () => {
     expect(off(poor), "an endpoint that knows an older balance").toEqual([]);
     expect(off({ database: null, chains: [], keys: [] }), "what is not configured is told by its own line").toEqual([]);
   });
+
+  it("names the signers, because somebody must fund them before the first start", () => {
+    const addresses = Array.from({ length: 7 }, (_, at) => `0x${at}`);
+    const keys = [{ source: "AWS KMS", addresses, problem: null, warnings: [] }];
+    const finding = judge({ ...WELL, keys }).find(({ code }) => code === "SIGNERS");
+    expect(finding?.text).toBe("7 signers can be used: 0x0, 0x1, 0x2, 0x3, 0x4 and 2 more");
+  });
 });

@@ -27,7 +27,7 @@ export async function simulateCall(rpc: RpcTransport, call: Call): Promise<Simul
   ]);
   const balance = read.bigint(resultOf(funds), "eth_getBalance");
   if (call.value > balance) {
-    return { outcome: "insufficientFunds", detail: `value ${call.value} is over the balance of ${balance}` };
+    return { outcome: "insufficientFunds", detail: `value ${call.value} wei is over the balance of ${balance} wei` };
   }
   if (call.gasWithoutCode !== undefined && hasNoCode(code)) return { outcome: "ok", gas: call.gasWithoutCode, balance };
   if (execution?.ok === true) {

@@ -106,12 +106,23 @@ export function renewed<T extends { readonly untilMs: number }>(clock: Clock, fe
 }
 
 async function openKey({ name, publicKey, signHash }: KeyService): Promise<RemoteKey> {
-  const address = addressOf(pointOf(name, await publicKey()));
-  const sign = async (hash: Uint8Array) => provenScalars(name, address, hash, parseDer(name, await signHash(hash)));
+  const address = addressOf(pointOf(name, await named(name, publicKey())));
+  const sign = async (hash: Uint8Array) =>
+    provenScalars(name, address, hash, parseDer(name, await named(name, signHash(hash))));
   return remoteKey(address, {
     transaction: (transaction) => signTransaction(encodeTransaction(transaction), sign),
     message: ({ digest }) => signDigest(digest, sign),
   });
+}
+
+/** Names the key in errors of the connection and of the credentials, which only name a host or nothing. */
+async function named<T>(name: string, answer: Promise<T>): Promise<T> {
+  try {
+    return await answer;
+  } catch (cause) {
+    const isNamed = !(cause instanceof SignerAway) || cause.message.startsWith(name);
+    throw isNamed ? cause : new SignerAway(`${name}: ${cause.message}`, { cause });
+  }
 }
 
 /** Returns the public key's point, 65 bytes. A key on another curve than secp256k1 is a configuration error. */

@@ -297,12 +297,27 @@ describe("AWS credentials for KMS", () => {
     const { environment } = await kms();
     const nowhere = { ...environment, AWS_EC2_METADATA_DISABLED: "true" };
     await expect(open({ awsKmsKeyIds: ["alias/hot"] }, nowhere)).rejects.toThrow(
-      /^no AWS credentials: none in the environment/,
+      /^AWS KMS key alias\/hot: no AWS credentials: none in the environment/,
     );
     const empty = await provider({});
     const where = { AWS_CONTAINER_CREDENTIALS_FULL_URI: empty.url };
     await expect(open({ awsKmsKeyIds: ["alias/hot"] }, { ...environment, ...where })).rejects.toThrow(
       /returned no valid credentials/,
+    );
+  });
+
+  it("name the key, not only the host, if nothing listens there", async () => {
+    const { environment } = await kms();
+    const closed = await startServiceServer(() => ({ body: "" }));
+    await closed.close();
+    const nowhere = {
+      ...environment,
+      AWS_ENDPOINT_URL_KMS: closed.url,
+      AWS_ACCESS_KEY_ID: "a",
+      AWS_SECRET_ACCESS_KEY: "b",
+    };
+    await expect(open({ awsKmsKeyIds: ["alias/hot"] }, nowhere)).rejects.toThrow(
+      `AWS KMS key alias/hot: ${closed.url} is not reachable (ECONNREFUSED)`,
     );
   });
 });
