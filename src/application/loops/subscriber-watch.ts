@@ -3,7 +3,7 @@
  * alert does not end with the node that delivered.
  */
 import { alertingMember, type Member } from "../../domain/cluster/placement.ts";
-import { type SubscriberTrouble, subscriberTrouble } from "../../domain/troubles/subscribers.ts";
+import { SUBSCRIBER_CODES, type SubscriberTrouble, subscriberTrouble } from "../../domain/troubles/subscribers.ts";
 import type { Ports } from "../../ports/ports.ts";
 import type { SubscriberRecord } from "../../ports/subscriber-store.ts";
 import { StandingAlerts } from "../standing-alerts.ts";
@@ -12,8 +12,6 @@ interface SubscriberWatchPorts extends Pick<Ports, "telemetry"> {
   readonly members: () => readonly Member[];
   readonly instanceId: () => string;
 }
-
-const CODES = ["WEBHOOK_FAILING", "WEBHOOK_PAUSED", "WEBHOOK_UNSERVED"] as const;
 
 export class SubscriberWatch {
   private readonly ports;
@@ -33,7 +31,7 @@ export class SubscriberWatch {
     const found = new Map<string, SubscriberTrouble>(troubles.map((each) => [each.subscriber, each]));
     for (const subscriber of new Set([...this.alerted, ...found.keys()])) {
       const trouble = found.get(subscriber);
-      for (const code of CODES) {
+      for (const code of SUBSCRIBER_CODES) {
         const lasts = trouble?.code === code && trouble.alerts;
         const message =
           trouble?.code === code ? trouble.text : `the subscriber ${subscriber} has no such trouble any more`;

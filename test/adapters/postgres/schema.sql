@@ -646,6 +646,7 @@ CREATE TABLE fencepost.signature (
   request_id text NOT NULL,
   owner text,
   kind text NOT NULL,
+  domain text,
   digest bytea NOT NULL,
   message jsonb NOT NULL,
   state text NOT NULL,
@@ -670,6 +671,8 @@ CREATE TABLE fencepost.signature (
 ) WITH (autovacuum_vacuum_scale_factor=0.05);
 
 CREATE INDEX signature_awaiting ON fencepost.signature USING btree (signature_id) WHERE (state = 'AWAITING_APPROVAL'::text);
+
+CREATE INDEX signature_by_domain ON fencepost.signature USING btree (domain, signature_id);
 
 CREATE INDEX signature_by_owner ON fencepost.signature USING btree (owner, signature_id);
 

@@ -9,6 +9,7 @@ CREATE TABLE fencepost.signature (
   request_id text NOT NULL,
   owner text,
   kind text NOT NULL,
+  domain text,
   digest bytea NOT NULL,
   message jsonb NOT NULL,
   state text NOT NULL,
@@ -32,6 +33,7 @@ CREATE TABLE fencepost.signature (
 ) WITH (autovacuum_vacuum_scale_factor = 0.05);
 CREATE INDEX signature_by_signer ON fencepost.signature (signer, signature_id);
 CREATE INDEX signature_by_owner ON fencepost.signature (owner, signature_id);
+CREATE INDEX signature_by_domain ON fencepost.signature (domain, signature_id);
 -- Those that somebody has to decide about.
 CREATE INDEX signature_awaiting ON fencepost.signature (signature_id) WHERE state = 'AWAITING_APPROVAL';
 

@@ -5,7 +5,14 @@ import { permitted } from "../../../domain/keys/principal.ts";
 import type { Address } from "../../../domain/lane.ts";
 import { reservationAt } from "../../../domain/ledger/index.ts";
 import { within } from "../../../domain/policy/use.ts";
-import type { Census, HistoryRecord, LaneRecord, QueryStore, TransactionRecord } from "../../../ports/query-store.ts";
+import type {
+  Census,
+  HistoryRecord,
+  LaneRecord,
+  QueryStore,
+  SignatureFilter,
+  TransactionRecord,
+} from "../../../ports/query-store.ts";
 import type { PolicyBook } from "../commit/policies.ts";
 import * as decode from "../commit/rows.ts";
 import { signatureOf } from "../commit/signature-rows.ts";
@@ -29,7 +36,9 @@ import { readReceipts } from "../statements/receipt.ts";
 import { readReservation } from "../statements/reservation.ts";
 import { ping } from "../statements/session.ts";
 import {
+  listAwaitingSignatures,
   listSignatures,
+  listSignaturesOfDomain,
   listSignaturesOfKey,
   listSignaturesOfSigners,
   readSignature,
@@ -103,12 +112,13 @@ export function queriesFrom(
       const [row] = UUID.test(signatureId) ? await ask(reading, readSignature(signatureId)) : [];
       return row === undefined ? null : signatureOf(row);
     },
-    async signatures({ signer, chainId, within: limits, after, owner, state, limit }) {
+    async signatures(filter) {
+      const { signer, chainId, within: limits, after, owner, state, domain, limit } = filter;
       const signers = permitted(signer, limits?.signers);
       const chains = permitted(chainId, limits?.chains);
-      const page =
-        owner !== undefined ? listSignaturesOfKey : signers !== null ? listSignaturesOfSigners : listSignatures;
-      const rows = await ask(reading, page(after ?? LAST, signers, chains, owner ?? null, state ?? null, limit));
+      const page = signaturesBy(filter, signers !== null);
+      const wanted = [signers, chains, owner ?? null, state ?? null, limit, domain ?? null] as const;
+      const rows = await ask(reading, page(after ?? LAST, ...wanted));
       return rows.map(signatureOf);
     },
     async reservation(reservationId) {
@@ -118,6 +128,14 @@ export function queriesFrom(
     census: () => census(reading),
     ping: async () => void (await ask(reading, ping())),
   };
+}
+
+/** The statement whose index finds the fewest rows. */
+function signaturesBy({ owner, state, domain }: SignatureFilter, isOfSigners: boolean) {
+  if (state === "AWAITING_APPROVAL") return listAwaitingSignatures;
+  if (owner !== undefined) return listSignaturesOfKey;
+  if (domain !== undefined) return listSignaturesOfDomain;
+  return isOfSigners ? listSignaturesOfSigners : listSignatures;
 }
 
 async function costsOf(reading: Reading, txIds: readonly string[]) {
