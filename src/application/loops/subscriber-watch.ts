@@ -19,16 +19,23 @@ export class SubscriberWatch {
   /** Names of the subscribers with an open alert. */
   private alerted: ReadonlySet<string> = new Set();
 
+  private troubles: readonly SubscriberTrouble[] = [];
+
   constructor(ports: SubscriberWatchPorts) {
     this.ports = ports;
     this.alerts = new StandingAlerts(ports.telemetry);
   }
 
+  /** Troubles of the subscribers at the last look, except of those that an operator paused. */
+  get found(): readonly SubscriberTrouble[] {
+    return this.troubles.filter(({ alerts }) => alerts);
+  }
+
   look(subscribers: readonly SubscriberRecord[]): void {
     const { members, instanceId } = this.ports;
     const isAlerting = alertingMember(members())?.instanceId === instanceId();
-    const troubles = subscribers.flatMap((each) => subscriberTrouble(each) ?? []);
-    const found = new Map<string, SubscriberTrouble>(troubles.map((each) => [each.subscriber, each]));
+    this.troubles = subscribers.flatMap((each) => subscriberTrouble(each) ?? []);
+    const found = new Map<string, SubscriberTrouble>(this.troubles.map((each) => [each.subscriber, each]));
     for (const subscriber of new Set([...this.alerted, ...found.keys()])) {
       const trouble = found.get(subscriber);
       for (const code of SUBSCRIBER_CODES) {

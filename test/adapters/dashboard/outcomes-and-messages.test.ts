@@ -161,7 +161,6 @@ describe.skipIf(browserPath === undefined)("webhooks on the dashboard", () => {
     expect(changes(node.asked)).toMatchObject([{ method: "DELETE", path: `/webhooks/${FAILING_WEBHOOK}`, body: {} }]);
   });
 
-  // protects [The dashboard] src/adapters/dashboard/public/parts/webhook-actions.js
   it.each([
     [["read"], []],
     [
@@ -172,6 +171,7 @@ describe.skipIf(browserPath === undefined)("webhooks on the dashboard", () => {
       ["read", "admin"],
       ["Test", "Resume the webhook", "Pause the webhook", "Replay", "Change", "Rotate the secret", "Remove"],
     ],
+    // protects [The dashboard] src/adapters/dashboard/public/parts/webhook-actions.js
   ] as const)("offer a key with %s what it may do", async (scopes, buttons) => {
     const { page, open } = await visit(browser, { scopes: [...scopes] });
     await open(WEBHOOK);

@@ -18,7 +18,7 @@ const STATES = ["AWAITING_APPROVAL", "ALLOWED", "SIGNED", "REJECTED", "EXPIRED"]
 const COLUMNS = [
   ["Message", "grow"],
   ["State"],
-  ["Signer"],
+  ["Signer", "mid"],
   ["Asked by", "mid"],
   ["Rule", "wide"],
   ["Amount", "right wide"],
@@ -103,7 +103,7 @@ function row(signature) {
       domain === null ? null : [" ", h("span.tag", said(domain, 60))],
     ),
     cell("", signatureState(signature)),
-    cell("", laneLink(chainId, signer), " ", chainName(chainId)),
+    cell("mid", laneLink(chainId, signer), " ", chainName(chainId)),
     cell("mid", askerOf(owner)),
     cell("wide", said(rule, 60)),
     cell("right mono wide", amount === "0" ? quiet("–") : amountOf(amount)),

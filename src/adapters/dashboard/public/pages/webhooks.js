@@ -55,12 +55,12 @@ function row(webhook) {
   return h(
     "tr",
     { key: subscriberId },
-    cell("grow", h("a.name", { href: toWebhook(subscriberId) }, said(name, 64)), h("small.url.wide", said(url, 120))),
+    cell("grow", h("a.name", { href: toWebhook(subscriberId) }, said(name, 64)), h("small.url", said(url, 120))),
     cell("", webhookState(webhook)),
     cell("right mono mid", countOf(position)),
     cell("right mono", behind === 0 ? quiet("0") : countOf(behind)),
     cell("right mid", behindSince === null ? quiet("–") : age(behindSince, "")),
-    cell("", lastAnswer(webhook)),
+    cell("answer", lastAnswer(webhook)),
     cell("right wide", deliveredAt === null ? quiet("never") : age(deliveredAt)),
     cell("wide", nodeId === null ? quiet("none") : said(nodeId, 40)),
   );

@@ -25,7 +25,7 @@ export const WEBHOOK_FIELDS = {
     input("url", "URL of the receiver", {
       type: "url",
       required: webhook === undefined,
-      placeholder: webhook?.url ?? "https://books.example/outcomes",
+      placeholder: webhook?.url ?? "where outcomes are posted",
     }),
     h(
       "details",
