@@ -46,8 +46,8 @@ export async function signatures(
  * gets it by repeating the request.
  */
 export function signatureView({ signature: _, message, ...record }: SignatureRecord): SignatureView {
-  const told = { kind: message.kind, domain: domainOf(message) };
-  return { ...record, ...told, ...(message.kind === "personal" ? shownText(message) : shownData(message)) };
+  const about = { kind: message.kind, domain: domainOf(message) };
+  return { ...record, ...about, ...(message.kind === "personal" ? shownText(message) : shownData(message)) };
 }
 
 function shownText({ bytes }: PersonalMessage) {

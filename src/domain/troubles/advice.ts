@@ -135,8 +135,8 @@ const REQUESTS: Partial<Readonly<Record<HelpCode | RowOffer, (of: Target, it: st
     request("pauseDeliveries", "Pause the webhook", `/webhooks/${subscriberId}/pause`),
   ],
   DECIDE_SIGNATURE: ({ signatureId }) => [
-    { ...request("approveSignature", "Approve it", `/signatures/${signatureId}/approve`), scope: "approve" },
-    { ...request("rejectSignature", "Reject it", `/signatures/${signatureId}/reject`), scope: "approve" },
+    { ...request("allowMessage", "Approve it", `/signatures/${signatureId}/approve`), scope: "approve" },
+    { ...request("refuseMessage", "Reject it", `/signatures/${signatureId}/reject`), scope: "approve" },
   ],
   LOOK_AT_WEBHOOK: ({ subscriberId }) => [reading("Look at the webhook", `/webhooks/${subscriberId}`)],
   LOOK_AT_NODES: () => [reading("Look at the nodes", "/nodes")],

@@ -265,7 +265,7 @@ describe.skipIf(browserPath === undefined)("signatures on the dashboard", () => 
     const row = {
       ...{ id: `signature:${WAITING_SIGNATURE}`, code: "AWAITING_APPROVAL" as const, signatureId: WAITING_SIGNATURE },
       sentence: "A signature of the typed data Permit for USD Coin, asked for by checkout, waits for approval.",
-      actions: [{ action: "approveSignature", label: "Approve it", method: "POST" as const, path, body: {} }],
+      actions: [{ action: "allowMessage", label: "Approve it", method: "POST" as const, path, body: {} }],
     };
     const { page, open } = await visit(browser, { scene: troubled(row) });
     await open("#/");

@@ -39,8 +39,8 @@ export function messageCommands(plan: Plan): readonly Command[] {
 
 function rowOf({ lane: { chainId, signer }, decision, ...record }: SignatureRecord, { row }: LanePlan) {
   const decided = { decidedAt: decision?.at, decidedBy: decision?.actor, decidedWhy: decision?.reason };
-  const told = { kind: record.message.kind, domain: domainOf(record.message) };
-  return { ...record, ...decided, chainId, signer, ...told, nodeId: row.nodeId, token: row.token };
+  const about = { kind: record.message.kind, domain: domainOf(record.message) };
+  return { ...record, ...decided, chainId, signer, ...about, nodeId: row.nodeId, token: row.token };
 }
 
 function useRow(rule: string, { hourMs, hour, day }: MessageUse, { row: { chainId, signer } }: LanePlan) {

@@ -112,15 +112,7 @@ export function queriesFrom(
       const [row] = UUID.test(signatureId) ? await ask(reading, readSignature(signatureId)) : [];
       return row === undefined ? null : signatureOf(row);
     },
-    async signatures(filter) {
-      const { signer, chainId, within: limits, after, owner, state, domain, limit } = filter;
-      const signers = permitted(signer, limits?.signers);
-      const chains = permitted(chainId, limits?.chains);
-      const page = signaturesBy(filter, signers !== null);
-      const wanted = [signers, chains, owner ?? null, state ?? null, limit, domain ?? null] as const;
-      const rows = await ask(reading, page(after ?? LAST, ...wanted));
-      return rows.map(signatureOf);
-    },
+    signatures: (filter) => signatures(reading, filter),
     async reservation(reservationId) {
       const [row] = UUID.test(reservationId) ? await ask(reading, readReservation(reservationId)) : [];
       return row === undefined ? null : reservationAt(decode.reservationOf(row), row.askedAt);
@@ -128,6 +120,16 @@ export function queriesFrom(
     census: () => census(reading),
     ping: async () => void (await ask(reading, ping())),
   };
+}
+
+async function signatures(reading: Reading, filter: SignatureFilter) {
+  const { signer, chainId, within: limits, after, owner, state, domain, limit } = filter;
+  const signers = permitted(signer, limits?.signers);
+  const chains = permitted(chainId, limits?.chains);
+  const page = signaturesBy(filter, signers !== null);
+  const wanted = [signers, chains, owner ?? null, state ?? null, limit, domain ?? null] as const;
+  const rows = await ask(reading, page(after ?? LAST, ...wanted));
+  return rows.map(signatureOf);
 }
 
 /** The statement whose index finds the fewest rows. */

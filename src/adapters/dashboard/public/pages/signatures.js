@@ -102,7 +102,7 @@ function row(signature) {
       h("a.name", { href: toSignature(signatureId) }, messageName(signature)),
       domain === null ? null : [" ", h("span.tag", said(domain, 60))],
     ),
-    cell("", signatureState(signature)),
+    cell("brief", signatureState(signature)),
     cell("mid", laneLink(chainId, signer), " ", chainName(chainId)),
     cell("mid", askerOf(owner)),
     cell("wide", said(rule, 60)),

@@ -3,7 +3,7 @@ import { readApi } from "../api.js";
 import { h } from "../dom.js";
 import { countOf } from "../formats.js";
 import { actionButtons, withheld } from "../parts/scopes.js";
-import { addWebhook } from "../parts/webhook-actions.js";
+import { newWebhook } from "../parts/webhook-actions.js";
 import { age, cell, empty, quiet, said, table } from "../parts/words.js";
 import { linkTo, toWebhook } from "../routes.js";
 
@@ -33,7 +33,7 @@ export const webhooksPage = {
   everyMs: () => LOOK_MS,
 
   view(items, { refresh }) {
-    const actions = [addWebhook()];
+    const actions = [newWebhook()];
     return [
       h(
         "div.title",
@@ -60,7 +60,7 @@ function row(webhook) {
     cell("right mono mid", countOf(position)),
     cell("right mono", behind === 0 ? quiet("0") : countOf(behind)),
     cell("right mid", behindSince === null ? quiet("–") : age(behindSince, "")),
-    cell("answer", lastAnswer(webhook)),
+    cell("brief", lastAnswer(webhook)),
     cell("right wide", deliveredAt === null ? quiet("never") : age(deliveredAt)),
     cell("wide", nodeId === null ? quiet("none") : said(nodeId, 40)),
   );

@@ -102,7 +102,7 @@ export function actionButton(action, about, onDone) {
 }
 
 /** Actions that cannot be sent before the transaction or message to approve or reject is loaded. */
-const FOUR_EYES = new Set(["approve", "reject", "approveSignature", "rejectSignature"]);
+const FOUR_EYES = new Set(["approve", "reject", "signature.approve", "signature.reject"]);
 
 /** @param {ActionSubject} about */
 function judged({ transaction, signature, isUnread }) {
@@ -226,7 +226,7 @@ function bodyOf({ action, said }) {
     ...(filled(tip, GWEI) ? { maxPriorityFeePerGas: weiOf(tip, GWEI_DIGITS) } : {}),
     ...(to === undefined ? {} : { payload: payloadOf(to, ether, data) }),
     ...(filled(nonce, "[0-9]+") ? { nonce: Number(nonce) } : {}),
-    ...(wordOf(action).endsWith("Webhook") ? webhookBody(said) : {}),
+    ...(wordOf(action).startsWith("webhook.") ? webhookBody(said) : {}),
     ...(meaningOf(action).hasNoReason === true ? {} : { reason }),
   };
 }

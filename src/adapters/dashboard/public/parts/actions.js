@@ -52,12 +52,12 @@ const ACTIONS = {
     scopes: ["approve"],
   },
   reject: { label: "Reject", what: "It ends here, without a nonce.", danger: true, scopes: ["approve"] },
-  approveSignature: {
+  "signature.approve": {
     label: "Approve",
     what: "Rules and limits are judged again, and it is counted. Its asker gets the signature by repeating the request.",
     scopes: ["approve"],
   },
-  rejectSignature: {
+  "signature.reject": {
     label: "Reject",
     what: "It ends here: its asker never gets the signature.",
     danger: true,
@@ -116,7 +116,7 @@ export function wordOf({ action, path, method, body }) {
   if (path.endsWith("/resolve") && Object(body).action === "PLACEHOLDER") return "placeholder";
   const [, word = action] = /\/([a-z]+)$/.exec(path) ?? [];
   if (path.startsWith("/api/v1/webhooks")) return webhookWord(method, path);
-  if (path.includes("/signatures/")) return `${word}Signature`;
+  if (path.includes("/signatures/")) return `signature.${word}`;
   if (path.includes("/signers/") && (word === "suspend" || word === "resume")) return `${word}Lane`;
   return word;
 }

@@ -12,43 +12,43 @@ const ADMIN = ["admin"];
 
 /** @type {Readonly<Record<string, Meaning>>} */
 export const WEBHOOK_ACTIONS = {
-  addWebhook: {
+  "webhook.add": {
     label: "Add a webhook",
     what: "Every outcome that the filter selects is posted to the receiver, signed. The secret is shown once, afterwards.",
     fields: ["name", "receiver", "begin"],
     scopes: ADMIN,
     hasNoReason: true,
   },
-  changeWebhook: {
+  "webhook.change": {
     label: "Change",
     what: "The receiver or its filter. What is left empty stays; of the filters, all are replaced if one is given.",
     fields: ["receiver"],
     scopes: ADMIN,
   },
-  pauseWebhook: {
+  "webhook.pause": {
     label: "Pause the webhook",
     what: "Nothing more is posted until it is resumed. Its position is kept.",
     scopes: OPERATE,
   },
-  resumeWebhook: {
+  "webhook.resume": {
     label: "Resume the webhook",
     what: "It goes on after its position. If it fails, it is tried now.",
     scopes: OPERATE,
   },
-  replayWebhook: {
+  "webhook.replay": {
     label: "Replay",
     what: "Everything after the position below is posted again, under the same ids.",
     fields: ["after"],
     scopes: OPERATE,
   },
-  testWebhook: { label: "Test", what: "Posts a signed test event to the receiver, now.", scopes: ADMIN },
-  rotateWebhook: {
+  "webhook.test": { label: "Test", what: "Posts a signed test event to the receiver, now.", scopes: ADMIN },
+  "webhook.rotate": {
     label: "Rotate the secret",
     what: "Shows the next secret, once. For the overlap, deliveries are signed with both.",
     fields: ["overlap"],
     scopes: ADMIN,
   },
-  removeWebhook: {
+  "webhook.remove": {
     label: "Remove",
     what: "Its position is forgotten for ever, and nothing more is posted.",
     danger: true,
@@ -65,8 +65,8 @@ export const WEBHOOK_ACTIONS = {
  */
 export function webhookWord(method, path) {
   const [, , does] = /\/webhooks(\/[^/]+)?(?:\/([a-z]+))?$/.exec(path) ?? [];
-  if (does !== undefined) return `${does}Webhook`;
-  return method === "DELETE" ? "removeWebhook" : method === "PUT" ? "changeWebhook" : "addWebhook";
+  if (does !== undefined) return `webhook.${does}`;
+  return `webhook.${method === "DELETE" ? "remove" : method === "PUT" ? "change" : "add"}`;
 }
 
 /**
@@ -85,7 +85,7 @@ function actionOf(word, path, method = "POST") {
   };
 }
 
-export const addWebhook = () => actionOf("addWebhook", "");
+export const newWebhook = () => actionOf("webhook.add", "");
 
 /**
  * All actions on a webhook, least drastic first.
@@ -93,14 +93,14 @@ export const addWebhook = () => actionOf("addWebhook", "");
  * @param {Pick<Webhook, "subscriberId" | "state">} webhook
  */
 export function actionsForWebhook({ subscriberId, state }) {
-  const action = (/** @type {string} */ does) => actionOf(`${does}Webhook`, `/${subscriberId}/${does}`);
+  const action = (/** @type {string} */ does) => actionOf(`webhook.${does}`, `/${subscriberId}/${does}`);
   return [
     action("test"),
     ...(state === "ACTIVE" ? [] : [action("resume")]),
     ...(state === "PAUSED" ? [] : [action("pause")]),
     action("replay"),
-    actionOf("changeWebhook", `/${subscriberId}`, "PUT"),
+    actionOf("webhook.change", `/${subscriberId}`, "PUT"),
     action("rotate"),
-    actionOf("removeWebhook", `/${subscriberId}`, "DELETE"),
+    actionOf("webhook.remove", `/${subscriberId}`, "DELETE"),
   ];
 }
