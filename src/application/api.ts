@@ -130,7 +130,7 @@ export interface DecideSignatureRequest extends Omit<ActionRequest, "idempotency
   readonly signatureId: string;
 }
 
-export interface SignaturesQuery extends Pick<SignatureFilter, "chainId" | "state"> {
+export interface SignaturesQuery extends Pick<SignatureFilter, "chainId" | "state" | "domain"> {
   readonly signer?: string;
   /** Name of the API key that asked. */
   readonly key?: string;
@@ -141,6 +141,7 @@ export interface SignaturesQuery extends Pick<SignatureFilter, "chainId" | "stat
 /** A requested signature for audit, without the signature itself. */
 export interface SignatureView extends Omit<SignatureRecord, "signature" | "message"> {
   readonly kind: "personal" | "typedData";
+  readonly domain: string | null;
   /** Text of a personal message; null for typed data. */
   readonly message: string | null;
   readonly typedData: AskedTypedData | null;

@@ -89,7 +89,11 @@ export async function startService(options: ServiceOptions) {
     const { node, store } = composed;
     handlers.api.current = node.api;
     handlers.reception = node.reception;
-    metrics.connect({ gauge: (name) => node.gauges()[name], cluster: clusterReading(store, systemClock) });
+    metrics.connect({
+      gauge: (name) => node.gauges()[name],
+      cluster: clusterReading(store, systemClock),
+      webhookTroubles: () => node.webhookTroubles(),
+    });
     await node.settlingIn.whenOver();
     const shared = sharesPort ? await listenTogether(http, config) : null;
     return {

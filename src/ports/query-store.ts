@@ -181,7 +181,10 @@ export interface SignatureFilter {
   readonly chainId?: number;
   /** Name of the API key that asked. */
   readonly owner?: string;
+  /** Only those in this state; of those that wait for approval, only those that still may be approved. */
   readonly state?: SignatureState;
+  /** As `domainOf` (src/domain/messages) finds it. */
+  readonly domain?: string;
   readonly within?: Limits;
   /** Id of the last signature of the page before. */
   readonly after?: string;

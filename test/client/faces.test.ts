@@ -119,7 +119,7 @@ const aNotice = (): Notice =>
 
 const signed = {
   ...{ signatureId: TX, lane: { chainId: CHAIN_ID, signer: SIGNER }, requestId: "permit-7", rule: "permit" },
-  ...{ kind: "typedData" as const, digest: `0x${"d1".repeat(32)}` as const, state: "SIGNED" as const },
+  ...{ kind: "typedData" as const, domain: "Gold", digest: `0x${"d1".repeat(32)}` as const, state: "SIGNED" as const },
 };
 const requestedSignature = () =>
   inside({

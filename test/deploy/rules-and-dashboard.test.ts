@@ -93,7 +93,7 @@ describe("the Grafana dashboard", () => {
 
   it("has its rows in order, from `Needs attention` to `Nodes`", () => {
     const rows = panels.filter(({ type }) => type === "row").map(({ title }) => title);
-    expect(rows).toEqual(["Needs attention", "Flow", "Lanes", "Chain", "Database", "Nodes"]);
+    expect(rows).toEqual(["Needs attention", "Flow", "Lanes", "Outcomes and messages", "Chain", "Database", "Nodes"]);
   });
 
   it("queries only the selected Prometheus and job", () => {

@@ -521,7 +521,7 @@ export class MemoryStore
 
   async signatures(filter: SignatureFilter) {
     await this.reach();
-    return queries.listSignatures(this.state, filter);
+    return queries.listSignatures(this.state, filter, this.now());
   }
 
   async confirmations(chainId: number, aboveBlock: number, limit: number) {

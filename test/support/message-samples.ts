@@ -1,3 +1,4 @@
+import { getAddress } from "viem";
 import { createCodec } from "../../src/adapters/evm/codec/codec.ts";
 import type { Address } from "../../src/domain/lane.ts";
 import type { Message } from "../../src/domain/messages/message.ts";
@@ -67,3 +68,10 @@ export function asked(message: Message, parts: Partial<AskedSignature> = {}): As
 export const permitOf = (owner: Address, parts: PermitParts = {}) => parseTypedData(aPermit(owner, parts), codec);
 
 export const greeting = (rest = "nonce 1") => parsePersonal(`Log in to example.com: ${rest}`);
+
+/** A sign-in (ERC-4361) of this signer at example.com. */
+export const signInOf = (signer: Address, chainId = 1) =>
+  parsePersonal(
+    `example.com wants you to sign in with your Ethereum account:\n${getAddress(signer)}\n\n\nURI: https://example.com/login\n` +
+      `Version: 1\nChain ID: ${chainId}\nNonce: 8fd2a1bc\nIssued At: 2026-11-02T10:00:00Z`,
+  );

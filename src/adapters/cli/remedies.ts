@@ -21,10 +21,17 @@ const COMMANDS: Readonly<Record<string, string>> = {
  */
 export function commandOf({ action, path, body }: Suggested, { reach }: Pick<View, "reach">, why = ""): string {
   const { reason = why, ...rest } = (body ?? {}) as Readonly<Record<string, string | number | boolean>>;
-  const [, name] = /\/(?:tx|signers|notices)\/([^/]+)\//.exec(path) ?? [];
+  const { command, name } = partsOf(action, path);
   const flags = Object.entries(rest).map(([key, value]) => (value === true ? flagOf(key) : `${flagOf(key)} ${value}`));
-  const words = ["fencepost", COMMANDS[action] ?? action, ...(name === undefined ? [] : [name]), ...flags];
+  const words = ["fencepost", ...command, ...(name === undefined ? [] : [name]), ...flags];
   return `${words.map(inert).join(" ")}${body === null ? "" : ` --reason ${quoted(String(reason))}`}${reach}`;
+}
+
+function partsOf(action: string, path: string) {
+  const [, group, own, does = "show"] = /\/(webhooks|signatures)\/([^/]+)(?:\/([a-z]+))?$/.exec(path) ?? [];
+  if (group !== undefined) return { command: [group, does], name: own };
+  const [, name] = /\/(?:tx|signers|notices)\/([^/]+)\//.exec(path) ?? [];
+  return { command: [COMMANDS[action] ?? action], name };
 }
 
 /** `chainId` → `--chain-id` */

@@ -121,9 +121,10 @@ function troubleBlock(item: AttentionItem, asOf: Date, view: View) {
   return `${head}\n${indented("  ", inert(sentence), view)}\n${helps.join("")}`;
 }
 
-function where({ txId, signer, chainId, nodeId, endpoint }: AttentionItem) {
+function where({ txId, signer, chainId, nodeId, endpoint, subscriber }: AttentionItem) {
   const lane = signer === null ? null : `${signer}${chainId === null ? "" : ` on ${chainId}`}`;
   const chain = chainId === null ? null : `chain ${chainId}`;
+  if (subscriber !== undefined) return `webhook ${subscriber}`;
   return txId ?? lane ?? endpoint ?? chain ?? (nodeId === null ? "everything" : `node ${nodeId}`);
 }
 

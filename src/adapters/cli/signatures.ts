@@ -52,6 +52,7 @@ export function addSignatures(program: Command, ports: RemotePorts): void {
   })
     .option("--signer <address>", "of this signer alone")
     .option("--key <name>", "asked for by this API key alone")
+    .option("--domain <name>", "for this EIP-712 domain, or sign-in domain, alone")
     .option("--state <state>", "in this state alone, such as AWAITING_APPROVAL")
     .option("--limit <number>", "how many at most", count)
     .option("--after <cursor>", "continue after a page")
@@ -120,6 +121,7 @@ const signaturesTable = tableOf<SignaturesPage["items"][number]>("there are no r
   state: "state",
   signer: id("signer"),
   chain: spare("chainId", 3),
+  domain: prose(({ domain }) => domain ?? "-", 2),
   "asked by": prose(({ owner }) => owner ?? "-", 1),
   rule: prose("rule"),
   amount: spare("amount", 2),

@@ -24,7 +24,10 @@ const SCRIPTS = [
   "top",
   "world",
 ];
-const PAGES = ["cluster", "feed", "lane", "lanes", "now", "policies", "transaction", "transactions"];
+const PAGES = [
+  ...["cluster", "feed", "lane", "lanes", "now", "policies", "signature", "signatures"],
+  ...["transaction", "transactions", "webhook", "webhooks"],
+];
 const PARTS = [
   "actions",
   "approval",
@@ -43,9 +46,12 @@ const PARTS = [
   "raise",
   "ruler",
   "scopes",
+  "signed-message",
   "stretch",
   "test-transfers",
   "transaction-rows",
+  "webhook-actions",
+  "webhook-fields",
   "words",
 ];
 

@@ -25,6 +25,8 @@ export type Attempt = Transaction["attempts"][number];
 export type Step = NonNullable<Transaction["history"]>[number];
 export type Logs = NonNullable<Transaction["onChain"]>;
 export type Usage = AnswerAt<"/policy/usage">;
+export type Webhook = AnswerAt<"/webhooks">["items"][number];
+export type Signature = AnswerAt<"/signatures">["items"][number];
 
 /** Query of a request or of the page's address: its names are checked, its values are text as well. */
 export type Query<Q = Readonly<Record<string, unknown>>> = {
@@ -73,7 +75,7 @@ export interface PageOf<Data> {
 export interface Action {
   readonly action: string;
   readonly label: string;
-  readonly method: "POST" | "DELETE" | "GET";
+  readonly method: "POST" | "PUT" | "DELETE" | "GET";
   readonly path: string;
   readonly body: object | null;
 }
@@ -81,6 +83,8 @@ export interface Action {
 /** Subject of an action, for its preview. `isUnread`: it could not be loaded. */
 export interface ActionSubject {
   readonly transaction?: Transaction;
+  readonly signature?: Signature;
+  readonly webhook?: Webhook;
   readonly baseFee?: string | null;
   readonly isUnread?: true;
 }

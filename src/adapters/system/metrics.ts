@@ -17,6 +17,10 @@ const SOURCED_GAUGES = {
   signersAway: ["signer_away", "Lanes of this node whose signer does not sign"],
   killsInForce: ["kills_in_force", "Kills in force on this node"],
   webhookLag: ["webhook_lag", "Outcomes that the furthest subscriber of this node is behind the feed"],
+  webhookOldestSeconds: [
+    "webhook_oldest_age_seconds",
+    "Age of the oldest outcome that a subscriber of this node does not have",
+  ],
 } as const;
 
 /** Gauges of the whole database: the same on every node. */
@@ -33,6 +37,14 @@ export interface GaugeSources {
   /** Reads the value of a gauge; null if there is nothing to measure. */
   readonly gauge: (name: keyof typeof SOURCED_GAUGES) => Reading<number | null | undefined>;
   readonly cluster: () => Reading<ClusterReading>;
+  /** Troubles of subscribers: the same on every node. */
+  readonly webhookTroubles: () => readonly WebhookTrouble[];
+}
+
+/** Label values are bounded: an operator names the subscribers, and there are at most 500. */
+interface WebhookTrouble {
+  readonly code: string;
+  readonly subscriber: string;
 }
 
 /** Gauges of the whole database, over the lanes of all nodes. */
@@ -212,6 +224,13 @@ function createSourcedGauges(registry: Registry, sources: Partial<GaugeSources>)
   readGauge(["database_up", "1: the database answered a read, 0: it did not"], async () => {
     if (sources.cluster === undefined) return undefined;
     return (await attempt(sources.cluster)) === undefined ? 0 : 1;
+  });
+  new Gauge({
+    ...named("webhook_trouble", "1 while a subscriber has this trouble", ["code", "subscriber"]),
+    collect() {
+      this.reset();
+      for (const { code, subscriber } of sources.webhookTroubles?.() ?? []) this.set({ code, subscriber }, 1);
+    },
   });
   new Gauge({
     ...named("tx_state", "Transactions by state, of all time", ["state"]),

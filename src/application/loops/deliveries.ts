@@ -8,6 +8,7 @@
 
 import type { Member } from "../../domain/cluster/placement.ts";
 import { affinity } from "../../domain/lane.ts";
+import type { SubscriberTrouble } from "../../domain/troubles/subscribers.ts";
 import { bounded } from "../../ports/clock.ts";
 import type { Ports } from "../../ports/ports.ts";
 import type { SubscriberRecord, SubscriberStore } from "../../ports/subscriber-store.ts";
@@ -71,10 +72,15 @@ export class Deliveries {
     };
   }
 
-  /** Largest number of outcomes that a subscriber of this node is behind. */
-  get lag(): number {
+  /** Largest backlog of a subscriber of this node, and the largest age of the first outcome of one. */
+  get lag() {
     const own = this.known.filter(({ subscriberId }) => this.runs.has(subscriberId));
-    return own.reduce((most, { behind }) => Math.max(most, behind), 0);
+    const ages = own.map(({ behindSince, readAt }) => readAt.getTime() - (behindSince ?? readAt).getTime());
+    return { outcomes: Math.max(0, ...own.map(({ behind }) => behind)), seconds: Math.max(0, ...ages) / 1_000 };
+  }
+
+  get troubles(): readonly SubscriberTrouble[] {
+    return this.watch.found;
   }
 
   /** Called on the slow beat. */

@@ -211,8 +211,14 @@ export class FencepostNode {
       writerQueueDepth: writer.depth,
       receiptBacklog: backlogOf(this.loops),
       killsInForce: this.kills.inForce,
-      webhookLag: this.deliveries.lag,
+      webhookLag: this.deliveries.lag.outcomes,
+      webhookOldestSeconds: this.deliveries.lag.seconds,
     };
+  }
+
+  /** Troubles of subscribers, except of those that an operator paused. */
+  webhookTroubles() {
+    return this.deliveries.troubles;
   }
 
   /** Stream of one chain's blocks that have enough blocks above them: in ascending order, each height once. */

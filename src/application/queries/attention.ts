@@ -4,7 +4,7 @@
  * Explanations use the values that the loops last read.
  */
 import { ANYBODY, isLimited, type Limits } from "../../domain/keys/principal.ts";
-import { ofAwaiting, ofHeld, ofKill, ofLane, ofNode, ofNotice } from "../../domain/troubles/find.ts";
+import { ofAwaiting, ofHeld, ofKill, ofLane, ofNode, ofNotice, ofSignature } from "../../domain/troubles/find.ts";
 import { revisionOf } from "../../domain/troubles/revision.ts";
 import { condensed, isOfTransaction, type Trouble } from "../../domain/troubles/rows.ts";
 import type { Explanation } from "../../domain/troubles/situation.ts";
@@ -16,7 +16,7 @@ import type { AttentionQuery, AttentionView } from "../api.ts";
 import { sharedLook } from "../chain/answers.ts";
 
 interface AttentionPorts extends Pick<Ports, "clock"> {
-  readonly store: Pick<Ports["store"], "troubles" | "kills" | "instances" | "subscribers">;
+  readonly store: Pick<Ports["store"], "troubles" | "kills" | "instances" | "subscribers" | "signatures">;
   /** Problems of this node, and those that the other nodes reported. */
   readonly findings: () => Promise<readonly Trouble[]>;
   /** Explains a transaction by values that were read before; does not call the chain. */
@@ -73,11 +73,12 @@ export class AttentionDesk {
 
   private async draw() {
     const { store } = this.ports;
-    const [known, kills, instances, subscribers, findings] = await Promise.all([
+    const [known, kills, instances, subscribers, signatures, findings] = await Promise.all([
       store.troubles(READ_AT_MOST),
       store.kills([]),
       store.instances(),
       store.subscribers(),
+      store.signatures({ state: "AWAITING_APPROVAL", limit: READ_AT_MOST }),
       this.ports.findings(),
     ]);
     // A dead node is shown only if it still owns lanes: no live node holds their keys or reaches their chain. If
@@ -93,6 +94,7 @@ export class AttentionDesk {
       ...known.held.map(ofHeld),
       ...known.awaiting.map(ofAwaiting),
       ...known.notices.map(ofNotice),
+      ...signatures.map(ofSignature),
       ...subscribers.flatMap(ofSubscriber),
       ...findings,
     ]);

@@ -1,6 +1,7 @@
 /** Requested signatures for audit: what was shown, who asked, and the rule that allowed it. */
 import { defined } from "../../domain/defined.ts";
 import { ANYBODY, type Limits } from "../../domain/keys/principal.ts";
+import { domainOf } from "../../domain/messages/domain-of.ts";
 import type { PersonalMessage, TypedData } from "../../domain/messages/message.ts";
 import { personalText } from "../../domain/messages/personal-text.ts";
 import type { SignatureRecord } from "../../domain/messages/record.ts";
@@ -29,10 +30,10 @@ export async function signatures(
   query: SignaturesQuery = {},
   limits: Limits = ANYBODY,
 ): Promise<{ readonly items: readonly SignatureView[]; readonly next: string | null }> {
-  const { chainId, state, key, limit = DEFAULT_PAGE } = query;
+  const { chainId, state, key, domain, limit = DEFAULT_PAGE } = query;
   const signer = given(query.signer, (value) => parseSigner(ports.codec, value, "signer"));
   const after = given(query.after, openCursor);
-  const filter = defined({ chainId, state, owner: key, signer, after });
+  const filter = defined({ chainId, state, owner: key, domain, signer, after });
   const records = await ports.store.signatures({ ...filter, within: limits, limit: limit + 1 });
   const page = records.slice(0, limit);
   const last = page.at(-1);
@@ -45,7 +46,8 @@ export async function signatures(
  * gets it by repeating the request.
  */
 export function signatureView({ signature: _, message, ...record }: SignatureRecord): SignatureView {
-  return { ...record, kind: message.kind, ...(message.kind === "personal" ? shownText(message) : shownData(message)) };
+  const about = { kind: message.kind, domain: domainOf(message) };
+  return { ...record, ...about, ...(message.kind === "personal" ? shownText(message) : shownData(message)) };
 }
 
 function shownText({ bytes }: PersonalMessage) {

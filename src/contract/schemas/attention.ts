@@ -1,7 +1,7 @@
 import { type Static, Type } from "typebox";
 import { SEVERITIES, TROUBLE_CODES } from "../../domain/troubles/table.ts";
 import { Address, ChainId, Nonce, STORY, Timestamp, TxId } from "./scalars.ts";
-import { count, limit, list, named, nullable, object, oneOf, query, text } from "./shapes.ts";
+import { count, described, limit, list, named, nullable, object, oneOf, query, text } from "./shapes.ts";
 
 export const HELD_AT_MOST_SECONDS = 30;
 
@@ -53,6 +53,7 @@ export const AttentionItem = named("AttentionItem", {
   nodeId: nullable(text()),
   endpoint: nullable(text("Masked: what may be a key in it is left out.")),
   subscriber: Type.Optional(text("Name of the webhook, for its troubles alone.", "books")),
+  signatureId: Type.Optional(described(TxId, "The requested signature, for those that wait for approval.")),
   waiting: count("Transactions that wait behind it.", 12),
   actions: list(AttentionAction),
 });

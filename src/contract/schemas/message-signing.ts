@@ -35,6 +35,8 @@ const SignatureId = described(TxId, "Fencepost's own id of a requested signature
 const KINDS = ["personal", "typedData"] as const;
 const Rule = text("Name of the rule of the signer's policy that allowed it.", "usdc-permit");
 
+const Domain = text("Name of the EIP-712 domain, else its contract, or domain of a sign-in (ERC-4361).", "USD Coin");
+
 const RawMessage = closed("RawMessage", "Bytes of a personal message.", { raw: HexInput });
 
 const TypedDataField = object({ name: text("", "spender"), type: text("", "address") });
@@ -127,6 +129,7 @@ export const RequestedSignature = named(
     requestId: RequestId,
     owner: nullable(Owner),
     kind: oneOf(KINDS, "", "typedData"),
+    domain: nullable(Domain),
     state: oneOf(
       SIGNATURE_STATES,
       "ALLOWED: committed and counted, and not signed yet. A repeat of the request has it signed, if the policy still allows it.",
@@ -158,6 +161,7 @@ export const SignaturesQuery = query({
   signer: Address,
   chainId: ChainId,
   key: described(Owner, "The name of the API key that asked."),
+  domain: Domain,
   state: oneOf(SIGNATURE_STATES, "Only those in this state."),
   after: After,
   limit: limit(200, 50),

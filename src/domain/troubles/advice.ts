@@ -67,6 +67,7 @@ interface Target {
   readonly isOwnKill?: boolean;
   readonly notice?: { readonly noticeId: string; readonly times: number };
   readonly subscriberId?: string;
+  readonly signatureId?: string;
 }
 
 /** One API request that helps against a trouble, as shown in a row of the attention list. */
@@ -80,7 +81,15 @@ export interface RowRequest extends Pick<OfferedAction, "label" | "path"> {
 type Request = RowRequest & Pick<OfferedAction, "scope">;
 
 /** Requests that only the attention list offers, not the explanation of a transaction. */
-type RowOffer = "SUSPEND_LANE" | "STOP_SIGNER" | "ACKNOWLEDGE" | "LOOK_AT_NODES" | "RESUME_WEBHOOK" | "PAUSE_WEBHOOK";
+type RowOffer =
+  | "SUSPEND_LANE"
+  | "STOP_SIGNER"
+  | "ACKNOWLEDGE"
+  | "LOOK_AT_NODES"
+  | "LOOK_AT_WEBHOOK"
+  | "RESUME_WEBHOOK"
+  | "PAUSE_WEBHOOK"
+  | "DECIDE_SIGNATURE";
 
 /**
  * API requests for each remedy. A remedy that needs more input than a reason, such as another payload, has none. Nor
@@ -125,11 +134,20 @@ const REQUESTS: Partial<Readonly<Record<HelpCode | RowOffer, (of: Target, it: st
   PAUSE_WEBHOOK: ({ subscriberId }) => [
     request("pauseDeliveries", "Pause the webhook", `/webhooks/${subscriberId}/pause`),
   ],
-  LOOK_AT_NODES: () => [{ ...request("look", "Look at the nodes", "/nodes"), method: "GET", body: null }],
+  DECIDE_SIGNATURE: ({ signatureId }) => [
+    { ...request("allowMessage", "Approve it", `/signatures/${signatureId}/approve`), scope: "approve" },
+    { ...request("refuseMessage", "Reject it", `/signatures/${signatureId}/reject`), scope: "approve" },
+  ],
+  LOOK_AT_WEBHOOK: ({ subscriberId }) => [reading("Look at the webhook", `/webhooks/${subscriberId}`)],
+  LOOK_AT_NODES: () => [reading("Look at the nodes", "/nodes")],
 };
 
 function request(action: string, label: string, path: string, body: NonNullable<Request["body"]> = {}): Request {
   return { action, label, method: "POST", path: `/api/v1${path}`, body, scope: "operate" };
+}
+
+function reading(label: string, path: string): Request {
+  return { ...request("look", label, path), method: "GET", body: null };
 }
 
 function ofTransaction({ txId }: Target, action: string, label: string): Request {

@@ -8,6 +8,8 @@ import type { Kill } from "../cluster/kills.ts";
 import type { Notice, NoticeEvidence } from "../cluster/notices.ts";
 import type { Lane } from "../lane.ts";
 import type { LedgerTransaction, SuspendedBy } from "../ledger/index.ts";
+import { domainOf } from "../messages/domain-of.ts";
+import type { SignatureRecord } from "../messages/record.ts";
 import type { Hole } from "../nonces/holes.ts";
 import type { LaneTransaction } from "../transaction/transaction.ts";
 import { offersFor } from "./advice.ts";
@@ -79,6 +81,17 @@ export const ofHeld = (of: TroubledTransaction): Trouble =>
 
 export const ofAwaiting = (of: TroubledTransaction): Trouble =>
   ofTransaction("AWAITING_APPROVAL", of, "it waits until an API key with the scope approve has approved it");
+
+/** A requested signature that waits for approval. */
+export function ofSignature({ signatureId, lane, message, owner, rule, createdAt }: SignatureRecord): Trouble {
+  const domain = domainOf(message);
+  const what = message.kind === "typedData" ? `the typed data ${message.primaryType}` : "a text";
+  const asker = owner === null ? "" : `, asked for by ${owner}`;
+  const sentence = `A signature of ${what}${domain === null ? "" : ` for ${domain}`}${asker}, waits for approval by rule ${rule}.`;
+  const actions = offersFor({ signatureId }, ["DECIDE_SIGNATURE"]);
+  const id = `signature:${signatureId}`;
+  return trouble("AWAITING_APPROVAL", { id, sentence, since: createdAt, ...lane, signatureId, actions });
+}
 
 export function ofKill(kill: KillInForce): Trouble {
   const { killId, signer, at: since } = kill;

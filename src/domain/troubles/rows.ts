@@ -28,6 +28,8 @@ export interface Trouble {
   readonly endpoint: string | null;
   /** Name of the subscriber that the trouble is about. */
   readonly subscriber?: string;
+  /** Id of the requested signature that the trouble is about. */
+  readonly signatureId?: string;
   /** Number of transactions that wait because of the trouble. */
   readonly waiting: number;
   readonly actions: readonly RowRequest[];

@@ -230,6 +230,7 @@ export const TROUBLES = {
   STUCK_HOOK_FAILED: failure,
   TX_REFUSED: { ...lasting, severity: "ERROR" },
   TX_STUCK: { ...lasting, severity: "ERROR" },
+  WEBHOOK_BEHIND: { ...lasting, about: "subscriber" },
   WEBHOOK_FAILING: { ...lasting, about: "subscriber" },
   WEBHOOK_PAUSED: { ...lasting, severity: "ERROR", about: "subscriber" },
   WEBHOOK_UNSERVED: { ...lasting, severity: "ERROR", about: "subscriber" },

@@ -8,14 +8,18 @@ import { recordedNode } from "../../support/recorded-node.ts";
 import { shellWords } from "../../support/shell-words.ts";
 
 const ID = "019a4b7e-0000-7000-8000-000000000001";
+/** The webhook of the sample answers, which the command looks up by its id. */
+const WEBHOOK = "019a4b7e-9c1d-7e20-8f31-4a5b6c7d8e9f";
 const SIGNER = "0xf39fd6e51aad88f6f4ce6ab8827279cfffb92266";
 const target = {
   ...{ txId: ID, chainId: 5, signer: SIGNER, hole: { nonce: 7, txId: ID } },
   notice: { noticeId: "5c1f9a70-1e6f-4a58-9d43-0c2b7f2f6a11", times: 3 },
+  ...{ subscriberId: WEBHOOK, signatureId: ID },
 };
 const CODES = [
   ...(["END_KILL", "RESUME_LANE", "SUSPEND_LANE", "STOP_SIGNER", "RESUME_TRANSACTION", "REPRICE", "RESUBMIT"] as const),
   ...(["DISCLOSE", "CANCEL", "APPROVE", "FILL_HOLE", "ACKNOWLEDGE", "LOOK_AT_NODES"] as const),
+  ...(["RESUME_WEBHOOK", "PAUSE_WEBHOOK", "LOOK_AT_WEBHOOK", "DECIDE_SIGNATURE"] as const),
 ];
 const offers = [
   ...CODES.flatMap((code) => offersFor(target, [code])),
@@ -34,7 +38,7 @@ describe("a command to paste", () => {
         ...(actions && { actions }),
       });
       expect(code, stderr).toBe(0);
-      const [request] = asked;
+      const request = asked.at(-1);
       const pattern = new RegExp(`^${request?.route.path.replace(/\{\w+\}/g, "[^/]+")}$`);
       expect(request?.route.method).toBe(method.toLowerCase());
       expect(path).toMatch(pattern);

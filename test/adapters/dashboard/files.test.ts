@@ -49,9 +49,9 @@ describe("the dashboard's files", () => {
     }
   });
 
-  it("are at most 76 kB together, compressed", () => {
+  it("are at most 86 kB together, compressed", () => {
     const sizes = [...files.values()].map(({ gzip }) => gzip.length);
-    expect(sizes.reduce((sum, size) => sum + size, 0)).toBeLessThan(76_000);
+    expect(sizes.reduce((sum, size) => sum + size, 0)).toBeLessThan(86_000);
     for (const { body, gzip } of files.values()) expect(gunzipSync(gzip)).toEqual(body);
   });
 

@@ -2,6 +2,7 @@ import { Compile } from "typebox/compile";
 import { describe, expect, it } from "vitest";
 import { ROUTES } from "../../../src/contract/routes.ts";
 import { AWAITING_TX, night, STUCK_TX } from "../../support/staged/night.ts";
+import { FAILING_WEBHOOK, WAITING_SIGNATURE } from "../../support/staged/outcomes-and-messages.ts";
 
 const SIGNER = "0xf39Fd6e51aad88F6F4ce6aB8827279cffFb92266";
 const ASKED: readonly (readonly [string, string])[] = [
@@ -27,6 +28,10 @@ const ASKED: readonly (readonly [string, string])[] = [
   ["/signer-names", "/signer-names"],
   ["/history", "/history?chainId=8453"],
   ["/history", "/history"],
+  ["/webhooks", "/webhooks"],
+  ["/webhooks/{subscriberId}", `/webhooks/${FAILING_WEBHOOK}`],
+  ["/signatures", "/signatures"],
+  ["/signatures/{signatureId}", `/signatures/${WAITING_SIGNATURE}`],
   ["/costs", "/costs?by=day&from=2026-11-02T09:00:00.000Z&to=2026-11-02T10:00:00.000Z"],
 ];
 

@@ -646,6 +646,7 @@ CREATE TABLE fencepost.signature (
   request_id text NOT NULL,
   owner text,
   kind text NOT NULL,
+  domain text,
   digest bytea NOT NULL,
   message jsonb NOT NULL,
   state text NOT NULL,
@@ -668,6 +669,8 @@ CREATE TABLE fencepost.signature (
   CONSTRAINT signature_signed CHECK ((((state = 'SIGNED'::text) = (signature IS NOT NULL)) AND ((signature IS NULL) = (signed_at IS NULL)))),
   CONSTRAINT signature_state CHECK ((state = ANY (ARRAY['AWAITING_APPROVAL'::text, 'ALLOWED'::text, 'SIGNED'::text, 'REJECTED'::text, 'EXPIRED'::text])))
 ) WITH (autovacuum_vacuum_scale_factor=0.05);
+
+CREATE INDEX signature_by_domain ON fencepost.signature USING btree (domain, signature_id);
 
 CREATE INDEX signature_by_owner ON fencepost.signature USING btree (owner, signature_id);
 

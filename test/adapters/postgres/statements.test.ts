@@ -185,7 +185,7 @@ describe.each(["never analysed", "analysed while empty"])("query plans on tables
     expect(await planOf("read-lane")).toMatch(/Index Scan using transaction_live on transaction/);
   });
 
-  // protects [Reads] src/adapters/postgres/statements/signature.ts, src/adapters/postgres/migrations/0041_signature_states.sql
+  // protects [Reads] src/adapters/postgres/statements/signature.ts, src/adapters/postgres/migrations/0041_signature_lists.sql
   it("list the signatures in one state from its own part of an index, and find old decisions by their time", async () => {
     const conditions =
       /signature_by_state on signature.*\n\s+Index Cond: \(\(state = \$5\) AND \(signature_id < \$1\)\)/;

@@ -147,7 +147,8 @@ function everyGauge(metrics: Metrics): void {
   metrics.httpRequest({ method: "GET", route: "/", status: 200, durationMs: 1 });
   metrics.refused({ rule: "scope:operate" });
   metrics.introduce({ nodeId: "n", version: "1.0.0" });
-  metrics.connect({ gauge: () => 1, cluster: () => aReading({ TRACKING: 1 }) });
+  const webhookTroubles = () => [{ code: "WEBHOOK_BEHIND", subscriber: "books" }];
+  metrics.connect({ gauge: () => 1, cluster: () => aReading({ TRACKING: 1 }), webhookTroubles });
 }
 
 async function scrape(metrics: Metrics): Promise<Sample[]> {
@@ -356,6 +357,15 @@ describe("gauges computed at scrape time", () => {
     expect(await value(metrics, "tx_state", { state: "TRACKING" })).toBe(4);
   });
 
+  it("have a series for each trouble of a webhook while it lasts", async () => {
+    const metrics = createMetrics({ processMetrics: false });
+    let troubles = [{ code: "WEBHOOK_FAILING", subscriber: "books" }];
+    metrics.connect({ webhookTroubles: () => troubles });
+    expect(await value(metrics, "webhook_trouble", { code: "WEBHOOK_FAILING", subscriber: "books" })).toBe(1);
+    troubles = [];
+    expect(await value(metrics, "webhook_trouble", { code: "WEBHOOK_FAILING", subscriber: "books" })).toBeUndefined();
+  });
+
   it("show an age of zero if nothing is pending", async () => {
     const metrics = createMetrics({ processMetrics: false });
     let states: Record<string, number> = { STUCK: 1 };
@@ -484,6 +494,7 @@ describe("docs/metrics.md", () => {
       "fencepost_pending_depth",
       "fencepost_pending_oldest_age_seconds",
       "fencepost_tx_state",
+      "fencepost_webhook_trouble",
     ]);
   });
 

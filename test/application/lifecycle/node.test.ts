@@ -138,6 +138,7 @@ describe("a node's gauges", () => {
       receiptBacklog: 0,
       killsInForce: 0,
       webhookLag: 0,
+      webhookOldestSeconds: 0,
     });
   });
 

@@ -6,6 +6,7 @@ import { ANYBODY, type Limits } from "../../../src/domain/keys/principal.ts";
 import type { AlertCode } from "../../../src/domain/troubles/table.ts";
 import { createManualClock } from "../../doubles/manual-clock.ts";
 import { limitedTo } from "../../support/limited-api.ts";
+import { aPermit, permitPolicy } from "../../support/message-samples.ts";
 import { OperatedWorld } from "../../support/operations.ts";
 import { forSigner } from "../../support/policies.ts";
 import { CHAIN_ID, SIGNER, SIGNERS, transfer, World, type WorldNode, type WorldOptions } from "../../support/world.ts";
@@ -111,6 +112,28 @@ describe("the list of problems", () => {
     const { items } = await look(entry);
     expect(items).toMatchObject([{ code: "AWAITING_APPROVAL", txId, nonce: null }]);
     expect(items[0]?.actions.map(({ action }) => action)).toEqual(expect.arrayContaining(["approve", "reject"]));
+  });
+
+  // protects [Messages] src/domain/troubles/find.ts
+  it("shows signatures that await approval, with domain, asker and rule, until their time is over", async () => {
+    const bound = { amount: { field: "value" }, requireApproval: { aboveAmount: "50", expiresAfter: "60s" } };
+    const entry = await start({ policies: forSigner(SIGNER, permitPolicy(bound, CHAIN_ID)) });
+    const request = { signer: SIGNER, typedData: aPermit(SIGNER, { chainId: CHAIN_ID }) };
+    const { signatureId } = await world.settle(entry.node.api.requestSignature(request, "checkout"));
+    const { items } = await look(entry);
+    expect(items).toMatchObject([
+      {
+        ...{ code: "AWAITING_APPROVAL", signatureId, signer: SIGNER, chainId: CHAIN_ID, txId: null },
+        sentence:
+          "A signature of the typed data Permit for USD Coin, asked for by checkout, waits for approval by rule usdc.",
+      },
+    ]);
+    expect(items[0]?.actions.map(({ path }) => path)).toEqual([
+      `/api/v1/signatures/${signatureId}/approve`,
+      `/api/v1/signatures/${signatureId}/reject`,
+    ]);
+    await world.clock.advance(61 * SECOND);
+    expect(await codes(entry)).toEqual([]);
   });
 
   it("shows kills above all other items, until they are ended", async () => {

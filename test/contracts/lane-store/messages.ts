@@ -3,7 +3,15 @@ import type { Fence, Hex } from "../../../src/domain/lane.ts";
 import type { AskedSignature, SignatureRecord } from "../../../src/domain/messages/record.ts";
 import type { MessageEvent } from "../../../src/ports/lane-store.ts";
 import { aLane, commitOne, holdLane, outcomesOf } from "../../support/lane-samples.ts";
-import { asked, GREETING_RULE, greeting, permitOf, permitPolicy, SPENDER } from "../../support/message-samples.ts";
+import {
+  asked,
+  GREETING_RULE,
+  greeting,
+  permitOf,
+  permitPolicy,
+  SPENDER,
+  signInOf,
+} from "../../support/message-samples.ts";
 import { forSigner, policiesOf } from "../../support/policies.ts";
 import type { LaneStoreContext } from "../lane-store.contract.ts";
 import type { Store } from "../store-subject.ts";
@@ -128,6 +136,10 @@ export function messagesContract(context: LaneStoreContext): void {
         for (const request of [first, second]) {
           expect(await sign(store, fence, request)).toMatchObject({ record: { state: "AWAITING_APPROVAL" } });
         }
+        const { signer } = fence.lane;
+        const waiting = async () =>
+          (await store.signatures({ signer, state: "AWAITING_APPROVAL", limit: 9 })).map((each) => each.signatureId);
+        expect(await waiting()).toEqual([second.signatureId, first.signatureId]);
         expect(await settle(store, fence, first, signed), "before its approval").toMatchObject({ result: "conflict" });
         expect(await settle(store, fence, first, approve)).toMatchObject({ record: { state: "ALLOWED" } });
         expect(await settle(store, fence, second, approve), "above the hour's limit").toMatchObject({
@@ -137,6 +149,7 @@ export function messagesContract(context: LaneStoreContext): void {
         const reject = { ...approve, kind: "reject" } as const;
         expect(await settle(store, fence, second, reject)).toMatchObject({ record: { state: "REJECTED" } });
         expect(await settle(store, fence, second, approve)).toMatchObject({ result: "conflict" });
+        expect(await waiting()).toEqual([]);
         const { decision } = await stored(store, first);
         expect(decision).toMatchObject({ actor: "operator:boss", reason: "checked" });
         expect(await settle(store, fence, first, signed)).toMatchObject({ record: { state: "SIGNED" } });
@@ -201,6 +214,24 @@ export function messagesContract(context: LaneStoreContext): void {
     });
     expect(await sign(store, fence, permit(fence, 4, { owner: "shop" }))).toMatchObject({ result: "kept" });
     await store.close();
+  });
+
+  // protects [Messages] src/domain/messages/domain-of.ts
+  it("requested signatures are listed by the domain for which they are", async () => {
+    const signIn = { name: "login", signIn: { domain: "example.com", chainId: 1, uri: "https://example.com/login" } };
+    const rules = { messages: { ...permitPolicy().messages, personal: [signIn] } };
+    await under(rules, async (store, fence) => {
+      const { signer } = fence.lane;
+      const [login, spend] = [asked(signInOf(signer)), permit(fence, 5)];
+      for (const request of [login, spend]) {
+        expect(await sign(store, fence, request)).toMatchObject({ result: "kept" });
+      }
+      const of = async (domain: string) =>
+        (await store.signatures({ signer, domain, limit: 9 })).map(({ signatureId }) => signatureId);
+      expect(await of("USD Coin")).toEqual([spend.signatureId]);
+      expect(await of("example.com")).toEqual([login.signatureId]);
+      expect(await of("usd coin")).toEqual([]);
+    });
   });
 
   it("requested signatures are listed by signer, asker and state, newest first, in pages", () =>

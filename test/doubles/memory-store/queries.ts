@@ -9,6 +9,7 @@ import {
   type PolicyUse,
   type RequestOwner,
 } from "../../../src/domain/ledger/index.ts";
+import { domainOf } from "../../../src/domain/messages/domain-of.ts";
 import type { SignatureRecord } from "../../../src/domain/messages/record.ts";
 import type { Hole } from "../../../src/domain/nonces/holes.ts";
 import { standing } from "../../../src/domain/policy/charges.ts";
@@ -487,7 +488,8 @@ export function acceptIntents(state: DatabaseState, txIds: readonly string[]): r
 
 export function listSignatures(
   state: DatabaseState,
-  { signer, chainId, owner, state: wanted, within, after, limit }: SignatureFilter,
+  { signer, chainId, owner, state: wanted, domain, within, after, limit }: SignatureFilter,
+  now: Date,
 ): readonly SignatureRecord[] {
   return state
     .signatures()
@@ -495,6 +497,8 @@ export function listSignatures(
     .filter((each) => chainId === undefined || each.lane.chainId === chainId)
     .filter((each) => owner === undefined || each.owner === owner)
     .filter((each) => wanted === undefined || each.state === wanted)
+    .filter(({ expiresAt }) => wanted !== "AWAITING_APPROVAL" || (expiresAt !== null && expiresAt > now))
+    .filter(({ message }) => domain === undefined || domainOf(message) === domain)
     .filter((each) => within === undefined || isWithin(within, each.lane))
     .filter((each) => after === undefined || each.signatureId < after)
     .sort((a, b) => (a.signatureId < b.signatureId ? 1 : -1))

@@ -11,6 +11,7 @@ import type { Overview } from "../../../src/contract/schemas/overview.ts";
 import type { SignerLane } from "../../../src/contract/schemas/signers.ts";
 import type { Explanation, Transaction } from "../../../src/contract/schemas/transaction-schema.ts";
 import { SCOPES } from "../../../src/domain/keys/principal.ts";
+import { stagedSignatures, stagedWebhooks } from "./outcomes-and-messages.ts";
 import type { Asked } from "./staged-node.ts";
 
 /**
@@ -87,6 +88,14 @@ export function night({ now, isCalm = false, words, lanes = SIGNERS.length, held
         return id === "usage" ? usage(scene) : policies(scene);
       case "keys":
         return keys(scene);
+      case "webhooks":
+        return listOrOne(stagedWebhooks(at), "subscriberId", id);
+      case "signatures":
+        return listOrOne(
+          stagedSignatures(at, words).filter(({ state }) => (query.get("state") ?? state) === state),
+          "signatureId",
+          id,
+        );
       case "me":
         return caller(scopes);
       case "signer-names":
@@ -104,6 +113,12 @@ export function night({ now, isCalm = false, words, lanes = SIGNERS.length, held
     const ms = Number(asked.query.get("wait") ?? 0) * 1_000;
     return ms === 0 ? answer(asked) : held(heldMs ?? ms, () => answer(asked));
   };
+}
+
+/** The list, or the item with this id; null if there is none. */
+function listOrOne<Key extends string>(items: readonly Readonly<Record<Key, string>>[], key: Key, id?: string) {
+  if (id !== undefined) return items.find((each) => each[key] === id) ?? null;
+  return { items, next: null };
 }
 
 function held(ms: number, answer: () => unknown): Promise<unknown> {

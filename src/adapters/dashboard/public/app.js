@@ -8,8 +8,12 @@ import { lanePage } from "./pages/lane.js";
 import { lanesPage } from "./pages/lanes.js";
 import { nowPage } from "./pages/now.js";
 import { policiesPage } from "./pages/policies.js";
+import { signaturePage } from "./pages/signature.js";
+import { signaturesPage } from "./pages/signatures.js";
 import { transactionPage } from "./pages/transaction.js";
 import { transactionsPage } from "./pages/transactions.js";
+import { webhookPage } from "./pages/webhook.js";
+import { webhooksPage } from "./pages/webhooks.js";
 import { age, copyExactAmounts, empty, tick } from "./parts/words.js";
 import { linkTo, parseRoute } from "./routes.js";
 import { drawTab } from "./tab.js";
@@ -42,6 +46,10 @@ function pageOf({ parts: [kind, id, more] }) {
       return feedPage;
     case "cluster":
       return clusterPage;
+    case "webhooks":
+      return id === undefined ? webhooksPage : webhookPage;
+    case "signatures":
+      return id === undefined ? signaturesPage : signaturePage;
     case "policies":
       return policiesPage;
     default:

@@ -2,7 +2,10 @@ import { byId, dialogById } from "./dom.js";
 import { linkTo } from "./routes.js";
 
 /** @type {Readonly<Record<string, readonly string[]>>} */
-const PLACES = { n: [], t: ["tx"], l: ["lanes"], f: ["feed"], c: ["cluster"], p: ["policies"] };
+const PLACES = {
+  ...{ n: [], t: ["tx"], l: ["lanes"], f: ["feed"], w: ["webhooks"] },
+  ...{ s: ["signatures"], c: ["cluster"], p: ["policies"] },
+};
 /** Selector of the rows and problems that the keys `j` and `k` move between. */
 const ROWS = "main tbody tr, main .trouble";
 

@@ -52,6 +52,10 @@ export function queryOf(query) {
   return new URLSearchParams(given.map(([name, value]) => [name, String(value)])).toString();
 }
 
+/** @param {string} subscriberId */
+export const toWebhook = (subscriberId) => linkTo(["webhooks", subscriberId]);
+/** @param {string} signatureId */
+export const toSignature = (signatureId) => linkTo(["signatures", signatureId]);
 /** @param {string} txId */
 export const toTransaction = (txId) => linkTo(["tx", txId]);
 /** @param {Query} [query] */

@@ -17,6 +17,8 @@ const PAGES = [
   ["Transactions", ["tx"]],
   ["Lanes", ["lanes"]],
   ["Feed", ["feed"]],
+  ["Webhooks", ["webhooks"]],
+  ["Signatures", ["signatures"]],
   ["Cluster", ["cluster"]],
   ["Policies", ["policies"]],
 ];

@@ -1,4 +1,5 @@
 /** Rows of requested signatures and of the use of rules about messages, and the statements that write them. */
+import { domainOf } from "../../../domain/messages/domain-of.ts";
 import type { SignatureRecord, SignatureState } from "../../../domain/messages/record.ts";
 import type { MessageUse } from "../../../domain/policy/message-rules.ts";
 import { withLane } from "../rows/columns.ts";
@@ -38,7 +39,8 @@ export function messageCommands(plan: Plan): readonly Command[] {
 
 function rowOf({ lane: { chainId, signer }, decision, ...record }: SignatureRecord, { row }: LanePlan) {
   const decided = { decidedAt: decision?.at, decidedBy: decision?.actor, decidedWhy: decision?.reason };
-  return { ...record, ...decided, chainId, signer, kind: record.message.kind, nodeId: row.nodeId, token: row.token };
+  const about = { kind: record.message.kind, domain: domainOf(record.message) };
+  return { ...record, ...decided, chainId, signer, ...about, nodeId: row.nodeId, token: row.token };
 }
 
 function useRow(rule: string, { hourMs, hour, day }: MessageUse, { row: { chainId, signer } }: LanePlan) {
@@ -47,7 +49,7 @@ function useRow(rule: string, { hourMs, hour, day }: MessageUse, { row: { chainI
 }
 
 export function signatureOf({ decidedAt, decidedBy, decidedWhy, ...row }: SignatureRow): SignatureRecord {
-  const { kind: _, ...record } = withLane(row);
+  const { kind: _, domain: __, ...record } = withLane(row);
   const decision =
     decidedAt === null || decidedBy === null ? null : { at: decidedAt, actor: decidedBy, reason: decidedWhy ?? "" };
   return { ...record, decision };

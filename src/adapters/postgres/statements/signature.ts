@@ -3,7 +3,8 @@ import type { SignatureRecord } from "../../../domain/messages/record.ts";
 import { type Flat, LANE, lists, names, overwritten, selected, stored } from "../rows/columns.ts";
 import { changing, statement, taking } from "./statement.ts";
 
-const WHO = `signature_id uuid, ${LANE}, request_id text, owner text, kind text, digest bytea, message jsonb` as const;
+const WHO =
+  `signature_id uuid, ${LANE}, request_id text, owner text, kind text, domain text, digest bytea, message jsonb` as const;
 const STEP = `state text, rule text, amount numeric, signature bytea, signed_at timestamptz, decided_at timestamptz,
   decided_by text, decided_why text, node_id text, token bigint` as const;
 const KEPT = `${WHO}, ${STEP}, created_at timestamptz, expires_at timestamptz` as const;
@@ -67,11 +68,13 @@ export const readSignature = statement<SignatureRow>("read-signature")`
 
 /**
  * SQL: one page of requested signatures, newest first. $1: only those before this id; $2 and $3: only of these signers
- * and chains, or null; $4: only of this API key, or null; $5: only in this state, or null; $6: the most.
+ * and chains, or null; $4: only of this API key, or null; $5: only in this state, or null; $6: the most; $7: only for
+ * this domain, or null.
  */
 const PAGE = `
   SELECT ${selected("s", KEPT)} FROM fencepost.signature AS s
-  WHERE s.signature_id < $1 AND ($3::bigint[] IS NULL OR s.chain_id = ANY ($3)) AND ($5::text IS NULL OR s.state = $5)`;
+  WHERE s.signature_id < $1 AND ($3::bigint[] IS NULL OR s.chain_id = ANY ($3)) AND ($5::text IS NULL OR s.state = $5)
+    AND ($7::text IS NULL OR s.domain = $7)`;
 const NEWEST = "ORDER BY s.signature_id DESC LIMIT $6";
 const OF_SIGNERS = "($2::text[] IS NULL OR s.signer = ANY ($2))";
 
@@ -82,11 +85,19 @@ export const listSignatures = statement<SignatureRow>("list-signatures")`
 export const listSignaturesOfKey = statement<SignatureRow>("list-signatures-of-key")`
   ${PAGE} AND ${OF_SIGNERS} AND s.owner = $4 ${NEWEST}`;
 
-/** Lists the signatures in one state: most are SIGNED, so those in another one are few. */
+/**
+ * Lists the signatures in one state: most are SIGNED, so those in another one are few. Those whose time for an approval
+ * is over no longer wait.
+ */
 export const listSignaturesInState = statement<SignatureRow>("list-signatures-in-state")`
   SELECT ${selected("s", KEPT)} FROM fencepost.signature AS s
   WHERE s.signature_id < $1 AND ($3::bigint[] IS NULL OR s.chain_id = ANY ($3)) AND s.state = $5
+    AND (s.state <> 'AWAITING_APPROVAL' OR s.expires_at > clock_timestamp()) AND ($7::text IS NULL OR s.domain = $7)
     AND ${OF_SIGNERS} AND ($4::text IS NULL OR s.owner = $4) ${NEWEST}`;
+
+/** Lists the signatures for one domain. */
+export const listSignaturesOfDomain = statement<SignatureRow>("list-signatures-of-domain")`
+  ${PAGE} AND s.domain = $7 AND ${OF_SIGNERS} AND ($4::text IS NULL OR s.owner = $4) ${NEWEST}`;
 
 /** Lists the signatures of some signers. */
 export const listSignaturesOfSigners = statement<SignatureRow>("list-signatures-of-signers")`
@@ -94,6 +105,7 @@ export const listSignaturesOfSigners = statement<SignatureRow>("list-signatures-
 
 export type SignatureRow = Omit<Flat<SignatureRecord>, "decision"> & {
   readonly kind: string;
+  readonly domain: string | null;
   readonly decidedAt: Date | null;
   readonly decidedBy: string | null;
   readonly decidedWhy: string | null;

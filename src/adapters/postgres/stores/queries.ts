@@ -4,7 +4,6 @@
 import { permitted } from "../../../domain/keys/principal.ts";
 import type { Address } from "../../../domain/lane.ts";
 import { reservationAt } from "../../../domain/ledger/index.ts";
-import type { SignatureState } from "../../../domain/messages/record.ts";
 import { within } from "../../../domain/policy/use.ts";
 import type {
   Census,
@@ -39,6 +38,7 @@ import { ping } from "../statements/session.ts";
 import {
   listSignatures,
   listSignaturesInState,
+  listSignaturesOfDomain,
   listSignaturesOfKey,
   listSignaturesOfSigners,
   readMessageUse,
@@ -124,19 +124,20 @@ export function queriesFrom(
 }
 
 async function signatures(reading: Reading, filter: SignatureFilter) {
-  const { signer, chainId, within: limits, after = LAST, owner = null, state = null, limit } = filter;
+  const { signer, chainId, within: limits, after = LAST, owner = null, state = null, domain = null, limit } = filter;
   const signers = permitted(signer, limits?.signers);
   const chains = permitted(chainId, limits?.chains);
-  const page = signaturePage({ signers, owner, state });
-  return (await ask(reading, page(after, signers, chains, owner, state, limit))).map(signatureOf);
+  const page = signaturePage(filter, signers !== null);
+  return (await ask(reading, page(after, signers, chains, owner, state, limit, domain))).map(signatureOf);
 }
 
 /** Nearly all signatures are SIGNED: another state is the best filter, and SIGNED the last one. */
-function signaturePage({ signers, owner, state }: { signers: unknown; owner: unknown; state: SignatureState | null }) {
-  if (state !== null && state !== "SIGNED") return listSignaturesInState;
-  if (owner !== null) return listSignaturesOfKey;
-  if (signers !== null) return listSignaturesOfSigners;
-  return state === null ? listSignatures : listSignaturesInState;
+function signaturePage({ owner, state, domain }: SignatureFilter, isOfSigners: boolean) {
+  if (state !== undefined && state !== "SIGNED") return listSignaturesInState;
+  if (owner !== undefined) return listSignaturesOfKey;
+  if (domain !== undefined) return listSignaturesOfDomain;
+  if (isOfSigners) return listSignaturesOfSigners;
+  return state === undefined ? listSignatures : listSignaturesInState;
 }
 
 async function costsOf(reading: Reading, txIds: readonly string[]) {

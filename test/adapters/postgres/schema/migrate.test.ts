@@ -220,7 +220,7 @@ describe("migrate", () => {
 describe("a database from before release 0.1.0", () => {
   const NEWER = [
     ...["0037_release_0_1_0.sql", "0038_figures.sql", "0039_webhooks.sql", "0040_signatures.sql"],
-    "0041_signature_states.sql",
+    "0041_signature_lists.sql",
   ];
 
   async function databaseAt0036() {

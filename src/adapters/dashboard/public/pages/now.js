@@ -1,4 +1,4 @@
-/** @import { Action, Attention, AttentionItem, Chain, Overview, PageOf, SignerLane, Transaction } from "../../page-types.ts" */
+/** @import { Action, ActionSubject, Attention, AttentionItem, Chain, Overview, PageOf, SignerLane } from "../../page-types.ts" */
 import { readApi } from "../api.js";
 import { h } from "../dom.js";
 import { countOf, durationOf, plural, wordsOf } from "../formats.js";
@@ -9,17 +9,17 @@ import { pastAlerts, places } from "../parts/past-alerts.js";
 import { actionButtons, withheld } from "../parts/scopes.js";
 import { testTransfers } from "../parts/test-transfers.js";
 import { age, cell, copyButton, gwei, quiet, said, section, table } from "../parts/words.js";
-import { linkTo, toLane, toTransaction, toTransactions } from "../routes.js";
+import { linkTo, toLane, toTransaction, toTransactions, toWebhook } from "../routes.js";
 import { answered } from "../sight.js";
 import { attentionSight, may, sightNow, world } from "../world.js";
 import { firstSteps } from "./transactions.js";
 
 /**
- * `awaited`: transactions that wait for approval, by id.
+ * `awaited`: transactions and signatures that wait for approval, by the id of their row.
  *
  * @typedef {{
  *   readonly isNew: boolean, readonly signers: readonly SignerLane[], readonly problem: Error | null,
- *   readonly awaited: ReadonlyMap<string, Transaction>, readonly strip: Awaited<ReturnType<typeof stripOf>>,
+ *   readonly awaited: ReadonlyMap<string, ActionSubject>, readonly strip: Awaited<ReturnType<typeof stripOf>>,
  * }} NowData
  */
 
@@ -63,9 +63,7 @@ export const nowPage = {
         ? null
         : h(
             "ol.troubles",
-            attention.items.map((item) =>
-              trouble(item, { refresh, transaction: item.txId === null ? undefined : awaited.get(item.txId) }),
-            ),
+            attention.items.map((item) => trouble(item, { refresh, about: awaited.get(item.id) ?? {} })),
           ),
       attention.more > 0 ? h("p.quiet", `and ${countOf(attention.more)} more`) : null,
       pastAlerts(attention.past),
@@ -156,9 +154,9 @@ function picket() {
   );
 }
 
-/** Number of transactions awaiting approval whose payload is loaded and shown. */
+/** Number of rows that wait for approval whose payload or message is loaded and shown. */
 const MOST_AWAITED = 20;
-/** @type {Map<string, Transaction>} */
+/** @type {Map<string, ActionSubject>} */
 const read = new Map();
 
 /**
@@ -166,14 +164,13 @@ const read = new Map();
  * @param {AbortSignal} signal
  */
 async function awaitedOf({ items }, signal) {
-  const ids = items.flatMap(({ code, txId }) => (code === "AWAITING_APPROVAL" && txId !== null ? [txId] : []));
-  const shown = ids.slice(0, MOST_AWAITED);
-  for (const txId of read.keys()) if (!shown.includes(txId)) read.delete(txId);
+  const shown = items.filter(({ code }) => code === "AWAITING_APPROVAL").slice(0, MOST_AWAITED);
+  for (const id of read.keys()) if (!shown.some((item) => item.id === id)) read.delete(id);
   await Promise.all(
-    shown.map(async (txId) => {
-      if (read.has(txId)) return;
-      const transaction = await readApi("/tx/{txId}", { params: { txId }, signal }).catch(() => null);
-      if (transaction !== null) read.set(txId, transaction);
+    shown.map(async (item) => {
+      if (read.has(item.id)) return;
+      const about = await subjectOf(item, signal).catch(() => null);
+      if (about !== null) read.set(item.id, about);
     }),
   );
   return new Map(read);
@@ -181,9 +178,20 @@ async function awaitedOf({ items }, signal) {
 
 /**
  * @param {AttentionItem} item
- * @param {{ readonly refresh: () => void, readonly transaction: Transaction | undefined }} context
+ * @param {AbortSignal} signal
+ * @returns {Promise<ActionSubject | null>}
  */
-function trouble(item, { refresh, transaction }) {
+async function subjectOf({ txId, signatureId }, signal) {
+  if (signatureId !== undefined)
+    return { signature: await readApi("/signatures/{signatureId}", { params: { signatureId }, signal }) };
+  return txId === null ? null : { transaction: await readApi("/tx/{txId}", { params: { txId }, signal }) };
+}
+
+/**
+ * @param {AttentionItem} item
+ * @param {{ readonly refresh: () => void, readonly about: ActionSubject }} context
+ */
+function trouble(item, { refresh, about }) {
   const { id, severity, code, sentence, since, asOf, waiting, actions } = item;
   return h(
     "li",
@@ -191,7 +199,7 @@ function trouble(item, { refresh, transaction }) {
     h(
       "div.what",
       h("p.sentence", h("span.unseen", `${severity.toLowerCase()}: `), said(sentence, 600)),
-      transaction !== undefined && h("p.judged", approvalLine(transaction)),
+      about.transaction !== undefined && h("p.judged", approvalLine(about.transaction)),
       h(
         "p.meta",
         h("span.code", wordsOf(code)),
@@ -204,7 +212,7 @@ function trouble(item, { refresh, transaction }) {
     h(
       "div.buttons",
       FUNDING.has(code) && item.signer !== null ? copyButton(item.signer, "the address to send funds to") : null,
-      actions.length === 0 ? lookButton(item) : actions.map((action) => actionOrLink(action, refresh, transaction)),
+      actions.length === 0 ? lookButton(item) : actions.map((action) => actionOrLink(action, refresh, about)),
     ),
   );
 }
@@ -235,10 +243,9 @@ function lookButton({ txId, chainId, signer, nodeId }) {
  *
  * @param {Action} action
  * @param {() => void} refresh
- * @param {Transaction | undefined} transaction
+ * @param {ActionSubject} about
  */
-function actionOrLink(action, refresh, transaction) {
-  const about = transaction === undefined ? {} : { transaction };
+function actionOrLink(action, refresh, about) {
   if (action.method !== "GET") return actionButtons([{ ...action, label: meaningOf(action).label }], about, refresh);
   return h("a.button", { href: pageOf(action.path) }, action.label);
 }
@@ -252,6 +259,7 @@ function pageOf(path) {
   const { pathname, searchParams } = new URL(path, document.baseURI);
   const [, kind, id] = /\/api\/v1\/([a-z]+)(?:\/([^/]+))?/.exec(pathname) ?? [];
   if (kind === "tx" && id !== undefined) return toTransaction(id);
+  if (kind === "webhooks" && id !== undefined) return toWebhook(id);
   if (kind === "signers" && id !== undefined) return toLane(searchParams.get("chainId") ?? "all", id);
   if (kind === "nodes" || kind === "cluster" || kind === "leases") return linkTo(["cluster"]);
   return linkTo(kind === "tx" ? ["tx"] : []);

@@ -2,7 +2,7 @@
 import { hasKey, readApi } from "../api.js";
 import { h } from "../dom.js";
 import { csvButton } from "../parts/csv.js";
-import { chainFilter, choice, textFilter, timeFilter } from "../parts/filters.js";
+import { chainFilter, choice, SIGNER_NAMES, signerNames, textFilter, timeFilter } from "../parts/filters.js";
 import { paging } from "../parts/paging.js";
 import { addUp, stretchBar } from "../parts/stretch.js";
 import { testTransfers } from "../parts/test-transfers.js";
@@ -19,8 +19,6 @@ const ORDERS = [
   ["oldest", "oldest first"],
 ];
 const PAGE = 50;
-/** Id of the list of names that the filter of signers offers. */
-const NAMES = "signer-names";
 const ADDRESS = /^0x[0-9a-fA-F]{40}$/;
 const HASH = /^0x[0-9a-fA-F]{64}$/;
 
@@ -93,7 +91,14 @@ function filters(query, go) {
     stateTabs(query),
     h(
       "div.fields",
-      textFilter("Signer", "signer", { query, go, size: 14, pattern: ADDRESS.source, placeholder: "0x…", list: NAMES }),
+      textFilter("Signer", "signer", {
+        query,
+        go,
+        size: 14,
+        pattern: ADDRESS.source,
+        placeholder: "0x…",
+        list: SIGNER_NAMES,
+      }),
       signerNames(),
       chainFilter(query, go),
       textFilter("Request id or hash", "text", { query, go, size: 18, placeholder: "order-42" }),
@@ -101,12 +106,6 @@ function filters(query, go) {
       h("div.fields", timeFilter("Created from", "from", { query, go }), timeFilter("to", "to", { query, go })),
     ),
   );
-}
-
-/** The configured names, which stand for addresses in the filter of signers. */
-function signerNames() {
-  const options = [...world.names].map(([value, label]) => h("option", { key: value, value, label }));
-  return h("datalist", { key: NAMES, id: NAMES }, options);
 }
 
 /** @param {RouteQuery} query */

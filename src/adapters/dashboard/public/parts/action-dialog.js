@@ -9,17 +9,20 @@ import { GWEI_DIGITS, weiOf } from "../formats.js";
 import { chainOf } from "../world.js";
 import { meaningOf, previewOf, wordOf } from "./actions.js";
 import { approvalFacts } from "./approval.js";
-import { say } from "./words.js";
+import { messageFacts, messageShown } from "./signed-message.js";
+import { WEBHOOK_FIELDS, webhookBody } from "./webhook-fields.js";
+import { copyButton, say } from "./words.js";
 
 const AMOUNT = "[0-9]+([.][0-9]{1,18})?";
 const GWEI = "[0-9]+([.][0-9]{1,9})?";
 
 /**
- * The open dialog, or null. Only one can be open at a time. `said`: the user's input by field.
+ * The open dialog, or null. Only one can be open at a time. `said`: the user's input by field. `secret`: of the answer,
+ * to be shown once.
  *
  * @typedef {{
  *   readonly action: Action, about: ActionSubject, readonly onDone: () => void, readonly key: string,
- *   said: Readonly<Record<string, string | undefined>>, problem: string | null, isBusy: boolean,
+ *   said: Readonly<Record<string, string | undefined>>, problem: string | null, isBusy: boolean, secret: string | null,
  * }} Open
  * @type {Open | null}
  */
@@ -34,10 +37,25 @@ let open = null;
  */
 export function openAction(action, about, onDone) {
   // One idempotency key per dialog: a second click, or a repeat after a lost answer, is the same action.
-  open = { action, about, onDone, key: `dashboard-${randomId()}`, said: {}, problem: null, isBusy: false };
+  open = {
+    action,
+    about,
+    onDone,
+    key: `dashboard-${randomId()}`,
+    said: {},
+    problem: null,
+    isBusy: false,
+    secret: null,
+  };
   show();
-  dialogById("action-dialog").showModal();
-  if (about.transaction === undefined) void readUp(open);
+  const dialog = dialogById("action-dialog");
+  // However it is closed, no secret stays in the page.
+  dialog.onclose = () => {
+    open = null;
+    dialog.replaceChildren();
+  };
+  dialog.showModal();
+  if (about.transaction === undefined && about.signature === undefined) void readUp(open);
 }
 
 /**
@@ -46,6 +64,8 @@ export function openAction(action, about, onDone) {
  * @param {Open} mine
  */
 async function readUp(mine) {
+  const [, signatureId] = /^\/api\/v1\/signatures\/([^/]+)\//.exec(mine.action.path) ?? [];
+  if (signatureId !== undefined) return readMessage(mine, signatureId);
   const [, txId] = /^\/api\/v1\/tx\/([^/]+)\//.exec(mine.action.path) ?? [];
   if (txId === undefined) return;
   const transaction = await readApi("/tx/{txId}", { params: { txId } }).catch(() => null);
@@ -60,6 +80,17 @@ async function readUp(mine) {
 }
 
 /**
+ * @param {Open} mine
+ * @param {string} signatureId
+ */
+async function readMessage(mine, signatureId) {
+  const signature = await readApi("/signatures/{signatureId}", { params: { signatureId } }).catch(() => null);
+  if (open !== mine) return;
+  mine.about = signature === null ? { isUnread: true } : { signature };
+  show();
+}
+
+/**
  * @param {Action} action
  * @param {ActionSubject} about
  * @param {() => void} onDone
@@ -70,11 +101,12 @@ export function actionButton(action, about, onDone) {
   return h("button", { type: "button", class: danger === true ? "danger" : null, onclick }, action.label);
 }
 
-/** Actions that cannot be sent before the transaction to approve or reject is loaded. */
-const FOUR_EYES = new Set(["approve", "reject"]);
+/** Actions that cannot be sent before the transaction or message to approve or reject is loaded. */
+const FOUR_EYES = new Set(["approve", "reject", "signature.approve", "signature.reject"]);
 
 /** @param {ActionSubject} about */
-function judged({ transaction, isUnread }) {
+function judged({ transaction, signature, isUnread }) {
+  if (signature !== undefined) return h("div.judged", messageFacts(signature), messageShown(signature));
   if (transaction !== undefined) return h("div.judged", approvalFacts(transaction));
   return isUnread === true
     ? h("p.notice.bad", "It could not be read, and cannot be decided from here. Close this and try again.")
@@ -85,10 +117,11 @@ function show() {
   const mine = open;
   if (mine === null) return;
   const { action, about, problem, isBusy } = mine;
-  const { what, fields = [], danger } = meaningOf(action);
+  if (mine.secret !== null) return draw(byId("action-dialog"), secretShown(mine.secret));
+  const { what, fields = [], danger, hasNoReason } = meaningOf(action);
   const preview = previewOf(action, about);
   const decides = FOUR_EYES.has(wordOf(action));
-  const isBlind = decides && about.transaction === undefined;
+  const isBlind = decides && about.transaction === undefined && about.signature === undefined;
   draw(
     byId("action-dialog"),
     h(
@@ -98,18 +131,8 @@ function show() {
       h("p", what),
       decides ? judged(about) : null,
       preview !== null && h("p.preview", h("b", "On the chain: "), preview),
-      fields.map((field) => FIELDS[field]()),
-      h(
-        "label",
-        "Reason ",
-        h("textarea", {
-          name: "reason",
-          required: true,
-          rows: "2",
-          maxlength: "1000",
-          placeholder: "kept in the history, with the name of your key",
-        }),
-      ),
+      fields.map((field) => FIELDS[field](about.webhook)),
+      hasNoReason === true ? null : reasonField(),
       h(
         "details",
         h("summary", "The request"),
@@ -118,7 +141,7 @@ function show() {
       h("p.result.bad", { role: "alert" }, problem ?? ""),
       h(
         "div.buttons",
-        h("button.plain", { type: "button", onclick: () => dialogById("action-dialog").close() }, "Back"),
+        h("button.plain", { type: "button", onclick: closeDialog }, "Back"),
         h(
           "button",
           { type: "submit", class: danger === true ? "danger solid" : "solid", disabled: isBusy || isBlind },
@@ -127,6 +150,35 @@ function show() {
       ),
     ),
   );
+}
+
+function reasonField() {
+  const placeholder = "kept in the history, with the name of your key";
+  return h(
+    "label",
+    "Reason ",
+    h("textarea", { name: "reason", required: true, rows: "2", maxlength: "1000", placeholder }),
+  );
+}
+
+/**
+ * The secret of a webhook, which no node shows again.
+ *
+ * @param {string} secret
+ */
+function secretShown(secret) {
+  return h(
+    "div.stack",
+    { key: "secret" },
+    h("h2", { id: "action-title" }, "The secret, shown this once"),
+    h("p", "Give it to the receiver, which verifies deliveries with it. It is stored nowhere; a lost one is rotated."),
+    h("p.preview.secret", h("code", secret), " ", copyButton(secret, "the secret")),
+    h("div.buttons", h("button.solid", { type: "button", onclick: closeDialog }, "I have kept it")),
+  );
+}
+
+function closeDialog() {
+  dialogById("action-dialog").close();
 }
 
 /**
@@ -142,6 +194,7 @@ const input = (name, label, attributes) =>
  * value.
  */
 const FIELDS = {
+  ...WEBHOOK_FIELDS,
   fees: () =>
     h(
       "div.pair",
@@ -173,7 +226,8 @@ function bodyOf({ action, said }) {
     ...(filled(tip, GWEI) ? { maxPriorityFeePerGas: weiOf(tip, GWEI_DIGITS) } : {}),
     ...(to === undefined ? {} : { payload: payloadOf(to, ether, data) }),
     ...(filled(nonce, "[0-9]+") ? { nonce: Number(nonce) } : {}),
-    reason,
+    ...(wordOf(action).startsWith("webhook.") ? webhookBody(said) : {}),
+    ...(meaningOf(action).hasNoReason === true ? {} : { reason }),
   };
 }
 
@@ -215,10 +269,7 @@ async function submit(event) {
   show();
   try {
     const { method, path } = mine.action;
-    await sendApi({ method, path, body: bodyOf(mine), key: mine.key });
-    dialogById("action-dialog").close();
-    say(`${mine.action.label}: the node has accepted it.`);
-    mine.onDone();
+    finish(mine, await sendApi({ method, path, body: bodyOf(mine), key: mine.key }));
   } catch (error) {
     const { status, message } = failureOf(error);
     mine.problem = status === undefined ? "The node did not answer. Try again: the action is performed once." : message;
@@ -226,4 +277,25 @@ async function submit(event) {
     mine.isBusy = false;
     if (open === mine) show();
   }
+}
+
+/**
+ * Closes the dialog. A secret in the answer is shown first; a test that the receiver did not take is a failure.
+ *
+ * @param {Open} mine
+ * @param {unknown} answer
+ */
+function finish(mine, answer) {
+  const { secret, delivered, reason } = Object(answer);
+  mine.onDone();
+  if (delivered === false) {
+    mine.problem = `The receiver did not take it: ${reason}.`;
+    return;
+  }
+  if (typeof secret === "string") {
+    mine.secret = secret;
+    return;
+  }
+  closeDialog();
+  say(delivered === true ? `The receiver answered ${reason}.` : `${mine.action.label}: the node has accepted it.`);
 }

@@ -2,16 +2,21 @@
  * Operators' actions with their texts. An action is an API request (`action`, `label`, `method`, `path`, `body`) as
  * offered by the list of problems. Its explanation is shown before the request is sent.
  *
- * @import { Action, ActionSubject, Explanation, Scope, SignerLane, Transaction } from "../../page-types.ts"
+ * @import { Action, ActionSubject, Explanation, Scope, Signature, SignerLane, Transaction } from "../../page-types.ts"
  */
 import { gweiOf } from "../formats.js";
+import { WEBHOOK_ACTIONS, webhookWord } from "./webhook-actions.js";
 
 /**
  * Text of an action. `what`: one sentence. `fields`: optional inputs beside the reason. `danger`: true if the action is
- * destructive. `scopes`: those of which it needs one, if it is not `operate`.
+ * destructive. `scopes`: those of which it needs one, if it is not `operate`. `hasNoReason`: true if the request takes no
+ * reason.
  *
- * @typedef {{ readonly label: string, readonly what: string, readonly fields?: readonly Field[], readonly danger?: true, readonly scopes?: readonly Scope[] }} Meaning
- * @typedef {"fees" | "payload" | "nonce"} Field
+ * @typedef {{
+ *   readonly label: string, readonly what: string, readonly fields?: readonly Field[], readonly danger?: true,
+ *   readonly scopes?: readonly Scope[], readonly hasNoReason?: true,
+ * }} Meaning
+ * @typedef {"fees" | "payload" | "nonce" | "name" | "receiver" | "after" | "begin" | "overlap"} Field
  */
 
 /** @type {Readonly<Record<string, Meaning>>} */
@@ -47,6 +52,17 @@ const ACTIONS = {
     scopes: ["approve"],
   },
   reject: { label: "Reject", what: "It ends here, without a nonce.", danger: true, scopes: ["approve"] },
+  "signature.approve": {
+    label: "Approve",
+    what: "Rules and limits are judged again, and it is counted. Its asker gets the signature by repeating the request.",
+    scopes: ["approve"],
+  },
+  "signature.reject": {
+    label: "Reject",
+    what: "It ends here: its asker never gets the signature.",
+    danger: true,
+    scopes: ["approve"],
+  },
   suspendLane: {
     label: "Suspend the lane",
     what: "Nothing more is signed or sent from this lane; what is sent stays tracked.",
@@ -85,7 +101,8 @@ const ACTIONS = {
  * @returns {Meaning}
  */
 export function meaningOf(action) {
-  return ACTIONS[wordOf(action)] ?? { label: action.label, what: "Sends the request below." };
+  const word = wordOf(action);
+  return ACTIONS[word] ?? WEBHOOK_ACTIONS[word] ?? { label: action.label, what: "Sends the request below." };
 }
 
 /**
@@ -98,6 +115,8 @@ export function wordOf({ action, path, method, body }) {
     return method === "DELETE" ? "endKill" : path === "/api/v1/kill" ? "killAll" : "killSigner";
   if (path.endsWith("/resolve") && Object(body).action === "PLACEHOLDER") return "placeholder";
   const [, word = action] = /\/([a-z]+)$/.exec(path) ?? [];
+  if (path.startsWith("/api/v1/webhooks")) return webhookWord(method, path);
+  if (path.includes("/signatures/")) return `signature.${word}`;
   if (path.includes("/signers/") && (word === "suspend" || word === "resume")) return `${word}Lane`;
   return word;
 }
@@ -157,6 +176,13 @@ function laneAction(word, { chainId, signer }) {
 export function actionFor(word, { lane, noticeId, body }) {
   if (word === "acknowledge") return actionOf(word, `/notices/${noticeId}/acknowledge`, body);
   return word === "killSigner" ? actionOf(word, `/signers/${lane.signer}/kill`) : laneAction(word, lane);
+}
+
+/** @param {Pick<Signature, "signatureId" | "state" | "expiresAt">} signature */
+export function actionsForSignature({ signatureId, state, expiresAt }) {
+  const isOver = expiresAt !== null && Date.parse(expiresAt) <= Date.now();
+  if (state !== "AWAITING_APPROVAL" || isOver) return [];
+  return ["approve", "reject"].map((word) => actionOf(word, `/signatures/${signatureId}/${word}`));
 }
 
 export const stopEverything = () => actionOf("killAll", "/kill");

@@ -97,3 +97,12 @@ export function choice(label, name, { query, go, options }) {
   const value = query[name] ?? options[0]?.[0];
   return h("label", `${label} `, h("select", { name, value, onchange: changed(query, go, name) }, shown));
 }
+
+/** Id of the list of names that a filter of signers offers. */
+export const SIGNER_NAMES = "signer-names";
+
+/** The configured names, which stand for addresses in the filter of signers. */
+export function signerNames() {
+  const options = [...world.names].map(([value, label]) => h("option", { key: value, value, label }));
+  return h("datalist", { key: SIGNER_NAMES, id: SIGNER_NAMES }, options);
+}

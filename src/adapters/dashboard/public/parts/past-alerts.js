@@ -5,7 +5,7 @@
  */
 import { h } from "../dom.js";
 import { countOf, wordsOf } from "../formats.js";
-import { linkTo, toTransaction } from "../routes.js";
+import { linkTo, toSignature, toTransaction } from "../routes.js";
 import { age, laneLink, quiet, said, section } from "./words.js";
 
 /** Storage key of the alerts that the user has dismissed. A new occurrence is shown again. */
@@ -63,7 +63,7 @@ export function pastAlerts(past) {
  *
  * @param {AttentionItem} item
  */
-export function places({ chainId, signer, txId, nonce, nodeId, endpoint }) {
+export function places({ chainId, signer, txId, nonce, nodeId, endpoint, subscriber, signatureId }) {
   const lane = signer === null ? null : chainId === null ? h("code", signer) : laneLink(chainId, signer);
   const name = nonce === null ? "transaction" : `nonce ${countOf(nonce)}`;
   return [
@@ -72,5 +72,7 @@ export function places({ chainId, signer, txId, nonce, nodeId, endpoint }) {
     chainId === null ? null : h("span", `chain ${chainId}`),
     nodeId === null ? null : h("a", { href: linkTo(["cluster"]) }, said(nodeId, 60)),
     endpoint === null ? null : h("span", said(endpoint, 80)),
+    subscriber === undefined ? null : h("a.name", { href: linkTo(["webhooks"]) }, said(subscriber, 64)),
+    signatureId === undefined ? null : h("a.name", { href: toSignature(signatureId) }, "the message"),
   ];
 }

@@ -22,10 +22,11 @@ export function scopesFor(action) {
  * @param {Action} action
  * @param {ActionSubject} [about]
  */
-export function mayAct(action, { transaction } = {}) {
+export function mayAct(action, { transaction, signature } = {}) {
   const scopes = scopesFor(action);
-  const isOwn = transaction !== undefined && transaction.owner !== null && transaction.owner === world.me?.key;
-  // The key that created a transaction may cancel it, and may not approve it (SPEC: four eyes).
+  const owner = (transaction ?? signature)?.owner ?? null;
+  const isOwn = owner !== null && owner === world.me?.key;
+  // The key that created a transaction may cancel it, and may not approve it: four eyes.
   if (isOwn && scopes.includes("approve")) return false;
   if (isOwn && wordOf(action) === "cancel" && may("submit")) return true;
   return scopes.some(may);
