@@ -9,7 +9,7 @@ import { drawMessage, TIGHT_POLICIES, USUAL_POLICIES, type Wanted } from "./mess
 import type { SignatureWatch } from "./signature-watch.ts";
 
 const CLIENT_TIMEOUT_MS = 3_000;
-const PATIENCE = 40;
+const PATIENCE = 20;
 const LATER: readonly string[] = ["UNAVAILABLE", "NOT_LEADER"];
 
 /**
@@ -92,7 +92,7 @@ export class Askers extends Actor {
   private async follow(wanted: Wanted): Promise<void> {
     const known = { signature: null as Hex | null };
     for (let attempt = 0; attempt < PATIENCE; attempt++) {
-      if (attempt > 0) await this.world.clock.sleep(this.dice.int(50, 800));
+      if (attempt > 0) await this.world.clock.sleep(this.dice.int(200, 2_500));
       const twice = this.dice.chance(0.15);
       const answers = await Promise.all((twice ? [0, 1] : [0]).map(() => this.request(wanted)));
       for (const answer of answers) if (typeof answer === "object" && answer !== null) this.take(wanted, answer, known);

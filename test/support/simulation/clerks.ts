@@ -146,7 +146,8 @@ export class Clerks extends Actor {
     if (nodes.length === 0) return null;
     const noted = ask(this.dice.pick(nodes).node.api).catch((error: unknown) => {
       const code = error instanceof FencepostError ? error.code : String(error);
-      if (!EXPECTED.includes(code)) this.absurd.push(`a clerk was answered ${String(error)}`);
+      if (!EXPECTED.includes(code))
+        this.absurd.push(`a clerk was answered ${String(error)} by ${String(ask).slice(0, 60)}`);
       return LATER.includes(code) ? null : ("refused" as const);
     });
     return Promise.race([noted, this.world.clock.sleep(CLIENT_TIMEOUT_MS).then(() => null)]);

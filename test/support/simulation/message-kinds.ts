@@ -30,7 +30,7 @@ const [OF_PERMITS, OF_GREETINGS] = SIGNERS as readonly [Address, Address];
 
 /** Limits of an hour by rule, and how long a permit waits for approval. */
 export const HOURLY = {
-  usdc: { amount: 250n, signatures: 10 },
+  usdc: { amount: 200n, signatures: 8 },
   greeting: { amount: null, signatures: 5 },
 } as const;
 const MOST_VALUE = 100n;
@@ -44,7 +44,7 @@ function documentWith(most: bigint, personal: readonly object[]) {
   const { amount, signatures } = HOURLY.usdc;
   const fields = { spender: permitRule().fields.spender, deadline: { withinSeconds: DEADLINE_S } };
   const bounds = { field: "value", perSignature: String(most), perHour: String(amount) };
-  const requireApproval = { aboveAmount: String(MOST_WITHOUT_APPROVAL), expiresAfter: "10s" };
+  const requireApproval = { aboveAmount: String(MOST_WITHOUT_APPROVAL), expiresAfter: "2s" };
   const usdc = { fields, amount: bounds, signatures: { perHour: signatures }, requireApproval };
   const small = { amount: { field: "value", perSignature: String(MOST_OF_SMALL) } };
   return {
@@ -54,7 +54,7 @@ function documentWith(most: bigint, personal: readonly object[]) {
     },
     keys: {
       [SMALL]: { messages: { typedData: [permitRule(small, CHAIN_ID)] } },
-      [PAYER]: { requireApproval: { aboveValue: String(PAYER_ALONE), expiresAfter: "8s" } },
+      [PAYER]: { requireApproval: { aboveValue: String(PAYER_ALONE), expiresAfter: "2s" } },
     },
   };
 }

@@ -34,8 +34,8 @@ const CLERK_SEEDS = 0x8eed_0000;
 
 /** Shares of the seeds that have webhooks, and signatures of messages. Each takes time, so no seed must have all. */
 const WITH_WEBHOOKS = 0.3;
-const WITH_MESSAGES = 0.3;
-const WITH_CLERKS = 0.4;
+const WITH_MESSAGES = 0.2;
+const WITH_CLERKS = 0.25;
 
 export interface Simulation {
   readonly world: World;
@@ -106,7 +106,7 @@ export async function simulate(seed: number): Promise<Simulation> {
     messages?.step(crew);
     if (hasClerks && clerkDice.chance(0.15)) clerks.read();
     if (hasClerks && clerkDice.chance(0.05)) clerks.act();
-    if (hasClerks && clerkDice.chance(hasMessages ? 0.2 : 0.02)) clerks.decide();
+    if (hasClerks && clerkDice.chance(hasMessages ? 0.15 : 0.02)) clerks.decide();
     await world.clock.advance(dice.int(0, 700));
   }
   crew.heal();
