@@ -181,10 +181,10 @@ export class DeliveryWatch {
     if (CLERKS.get(createdBy ?? "")?.signers?.has(lane.signer) === false) return `its key may not see ${lane.signer}`;
     if (epoch > run.epoch) return `of epoch ${epoch}, before that epoch was told`;
     if (seq <= run.position || run.done.has(seq)) return "it was stored as delivered";
-    return this.outOfOrder(run, event.completion);
+    return this.outOfSequence(run, event.completion);
   }
 
-  private outOfOrder(run: Run, completion: CompletionRecord): string | null {
+  private outOfSequence(run: Run, completion: CompletionRecord): string | null {
     const { seq, lane } = completion;
     const last = run.lanes.get(laneKey(lane));
     const nowMs = this.world.clock.monotonicMs();
