@@ -14,7 +14,7 @@ export const NONCE_FAILPOINTS: readonly Failpoint[] = [
 ];
 
 /** Failpoints that only a request for a signature of a message reaches (test/application/signing/messages.test.ts). */
-const MESSAGE_FAILPOINTS: readonly Failpoint[] = ["message.committed", "message.signed", "message.stored"];
+export const MESSAGE_FAILPOINTS: readonly Failpoint[] = ["message.committed", "message.signed", "message.stored"];
 
 /** Failpoints that transactions and nonces reach. */
 export const TRANSACTION_FAILPOINTS = FAILPOINTS.filter((name) => !MESSAGE_FAILPOINTS.includes(name));

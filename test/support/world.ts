@@ -13,6 +13,7 @@ import type { Failpoints } from "../../src/ports/failpoints.ts";
 import type { StuckResolutionHook } from "../../src/ports/stuck-hook.ts";
 import type { TelemetryEvent } from "../../src/ports/telemetry.ts";
 import { noWakeUps } from "../../src/ports/wake-ups.ts";
+import type { WebhookSender } from "../../src/ports/webhook-sender.ts";
 import { createManualClock } from "../doubles/manual-clock.ts";
 import { MemoryNetwork } from "../doubles/memory-peers.ts";
 import { MemorySessionLock } from "../doubles/memory-session-lock.ts";
@@ -136,6 +137,10 @@ export interface NodeOptions {
   readonly sending?: <T>(node: WorldNode, send: () => T) => T;
   readonly signers?: readonly Address[];
   readonly stuckHook?: StuckResolutionHook;
+  /** Sends webhooks for outcomes; if absent, the node delivers none. */
+  readonly webhooks?: WebhookSender;
+  /** Called at each event of the node, at the moment in which it happens. */
+  readonly onEvent?: (event: TelemetryEvent) => void;
   readonly tracing?: Pick<Tracing, "tracer" | "sink">;
   /** Chain settings in which this node differs from the others. */
   readonly settings?: Partial<ChainSettings>;
@@ -241,12 +246,14 @@ export class World {
           emit: (event) => {
             events.push(event);
             options.tracing?.sink(event);
+            options.onEvent?.(event);
           },
         },
         ...(options.tracing === undefined ? {} : { tracer: options.tracing.tracer }),
         failpoint: options.failpoint ?? (() => undefined),
         policies,
         ...(options.stuckHook === undefined ? {} : { stuckHook: options.stuckHook }),
+        ...(options.webhooks === undefined ? {} : { webhooks: options.webhooks }),
       },
       { ...NODE_SETTINGS, ...this.options.node, ...options.node, nodeId: `node-${index}`, url },
     );

@@ -2,7 +2,7 @@
  * API keys that are managed while the nodes run. A secret is shown once, when it is made; the database stores its
  * digest. A key may have two secrets, so that callers can move from one to the other without interruption.
  */
-import { FencepostError, invalid } from "../../domain/errors.ts";
+import { FencepostError, invalid, orDatabaseSilent } from "../../domain/errors.ts";
 import { isQueueShare, KEY_NAME, MOST_PER_SECOND, SCOPES, USUAL_SCOPES } from "../../domain/keys/principal.ts";
 import type { KeySecret, KeyTerms } from "../../ports/key-store.ts";
 import type { Ports } from "../../ports/ports.ts";
@@ -17,11 +17,17 @@ type KeyPorts = Pick<Ports, "store" | "codec" | "secrets">;
 const ID_CHARACTERS = 8;
 const MOST_LIMITS = 1_000;
 
+const ADDED_OR_NOT = "it may have been added: list the keys, and revoke a secret that nobody has";
+const REVOKED_OR_NOT = "it may have been revoked: list the keys before you repeat it";
+
 export function createKeyOperations({ store, codec, secrets }: KeyPorts) {
   return {
     /** Lists the API keys of the database; keys of the configuration are not included. */
     async keys() {
-      return (await store.apiKeys()).map(({ secrets, ...key }) => ({ ...key, secrets: secrets.map(shown) }));
+      return (await orDatabaseSilent(store.apiKeys(), null)).map(({ secrets, ...key }) => ({
+        ...key,
+        secrets: secrets.map(shown),
+      }));
     },
     /**
      * `name`, `scopes`, `signers`, `chains`: adds a key, or one more secret to an existing key with the same terms.
@@ -30,7 +36,7 @@ export function createKeyOperations({ store, codec, secrets }: KeyPorts) {
     async addKey(request: unknown, actor: string) {
       const terms = parseTerms(codec, request);
       const { secret, digest } = secrets.make();
-      const result = await store.addApiSecret(terms, digest, actor);
+      const result = await orDatabaseSilent(store.addApiSecret(terms, digest, actor), ADDED_OR_NOT);
       // The secret is returned only here, once.
       if (result === "added") return { ...terms, secret, secretId: digest.slice(0, ID_CHARACTERS) };
       const why =
@@ -44,7 +50,7 @@ export function createKeyOperations({ store, codec, secrets }: KeyPorts) {
       refuseNoName(name);
       if (secretId !== undefined && !/^[0-9a-f]{8,64}$/.test(secretId))
         throw invalid("secret", "is not the id of a secret");
-      if (await store.revokeApiKey(name, secretId ?? null, actor)) return;
+      if (await orDatabaseSilent(store.revokeApiKey(name, secretId ?? null, actor), REVOKED_OR_NOT)) return;
       throw new FencepostError("NOT_FOUND", "there is no such API key in the database, or it has no such secret");
     },
   };

@@ -3,12 +3,16 @@ import { feeCap } from "../../../src/domain/transaction/fees.ts";
 import type { UnsignedTransaction } from "../../../src/domain/transaction/transaction.ts";
 import type { Failpoint } from "../../../src/ports/failpoints.ts";
 import { BatchRefused, type LaneWrite, OutcomeUnknown, StoreUnavailable } from "../../../src/ports/lane-store.ts";
+import { SignerAway } from "../../../src/ports/signer.ts";
 import type { CommitFault } from "../../doubles/memory-store.ts";
 import { Faults, type ReceiptLie } from "../../doubles/simulated-chain/faults.ts";
-import { NONCE_FAILPOINTS, TRANSACTION_FAILPOINTS } from "../nonce-failpoints.ts";
+import { MESSAGE_FAILPOINTS, NONCE_FAILPOINTS, TRANSACTION_FAILPOINTS } from "../nonce-failpoints.ts";
 import { watchMemory } from "../remembered.ts";
 import type { World, WorldNode } from "../world.ts";
 import type { Dice } from "./dice.ts";
+import type { Messages } from "./messages.ts";
+import { countCalls } from "./places.ts";
+import type { Receivers } from "./receivers.ts";
 import type { Stops } from "./stops.ts";
 
 interface Member {
@@ -70,6 +74,18 @@ const READS = [
   "reservation",
 ] as const;
 
+/** Methods of the store that only webhooks use. */
+const WEBHOOK_CALLS = [
+  "claimSubscribers",
+  "writeDeliveries",
+  "addSubscriber",
+  "changeSubscriber",
+  "removeSubscriber",
+] as const;
+const WEBHOOK_READS = ["subscribers", "feed", "costsOf"] as const;
+
+type Failing = (typeof LEASE_CALLS | typeof READS)[number] | (typeof WEBHOOK_CALLS | typeof WEBHOOK_READS)[number];
+
 /** A false transaction count, higher than any that a simulation reaches. */
 const LIE = 1_000_000;
 
@@ -100,6 +116,10 @@ export interface CrewOptions {
   /** Decides which nodes have an endpoint that refuses batches, and how long each send takes there. */
   readonly wireDice: Dice;
   readonly stops: Stops;
+  /** Receivers of webhooks; null if this simulation has none. */
+  readonly receivers: Receivers | null;
+  /** Signatures of messages; null if this simulation has none. */
+  readonly messages: Messages | null;
 }
 
 /** The nodes of a simulation, and the faults that can happen to them. */
@@ -119,6 +139,8 @@ export class Crew {
   private readonly feeDice: Dice;
   private readonly wireDice: Dice;
   private readonly stops: Stops;
+  private readonly receivers: Receivers | null;
+  private readonly messages: Messages | null;
 
   constructor(world: World, dice: Dice, options: CrewOptions) {
     this.world = world;
@@ -127,6 +149,8 @@ export class Crew {
     this.feeDice = options.feeDice;
     this.wireDice = options.wireDice;
     this.stops = options.stops;
+    this.receivers = options.receivers;
+    this.messages = options.messages;
   }
 
   /** The nodes to which a load balancer would send requests. */
@@ -146,7 +170,12 @@ export class Crew {
       sending: this.stops.sending,
       ...(this.wireDice.chance(0.4) ? { eachSend: () => this.crawl(holder.member) } : {}),
       ...(elsewhere === null ? {} : { elsewhere: { chain: this.world.chain, faults: elsewhere } }),
+      ...(this.receivers === null ? {} : { webhooks: this.receivers.senderOf(() => holder.member?.entry ?? null) }),
+      onEvent: (event) => this.messages?.happened(holder.member?.entry ?? null, event),
     });
+    countCalls(entry.node.api, (what) => this.count(what));
+    this.receivers?.follow(entry);
+    this.messages?.watch.follow(entry);
     // Whether a signer refuses to sign must depend only on the payload, so that the signers of all nodes refuse the
     // same payloads.
     entry.signer.refuse((unsigned) => {
@@ -180,6 +209,13 @@ export class Crew {
     });
   }
 
+  /** Crashes a node the next time it is about to have a message signed, or has just had it signed. */
+  crashWhileSigning(dice: Dice): void {
+    this.withMember((member) => {
+      member.crashAt ??= { name: dice.pick(MESSAGE_FAILPOINTS), passages: 1 };
+    }, dice);
+  }
+
   close(): void {
     this.withMember((member) => {
       if (member.phase !== "up") return;
@@ -205,14 +241,21 @@ export class Crew {
    * lost.
    */
   failCalls(): void {
+    this.failOneOf(this.dice, LEASE_CALLS, READS);
+  }
+
+  /** As `failCalls`, for the calls of webhooks and of those who subscribe. */
+  failWebhookCalls(dice: Dice): void {
+    this.failOneOf(dice, WEBHOOK_CALLS, WEBHOOK_READS);
+  }
+
+  private failOneOf(dice: Dice, calls: readonly Failing[], reads: readonly Failing[]): void {
     this.withMember(({ entry: { store } }) => {
-      const changes = this.dice.chance(0.5);
-      const method: (typeof LEASE_CALLS)[number] | (typeof READS)[number] = this.dice.pick(
-        changes ? LEASE_CALLS : READS,
-      );
-      const kind = this.dice.pick(["away", "busy", "unheard"] as const);
+      const changes = dice.chance(0.5);
+      const method = dice.pick(changes ? calls : reads);
+      const kind = dice.pick(["away", "busy", "unheard"] as const);
       const original = store[method].bind(store) as (...args: unknown[]) => Promise<unknown>;
-      let left = this.dice.int(1, 8);
+      let left = dice.int(1, 8);
       const failing = async (...args: unknown[]): Promise<unknown> => {
         if (left-- <= 0) return original(...args);
         if (kind === "unheard") await original(...args);
@@ -221,7 +264,7 @@ export class Crew {
       };
       Object.assign(store, { [method]: failing });
       this.count(`calls ${kind}`);
-    });
+    }, dice);
   }
 
   /** Makes the database refuse a valid write. The owner must then reload the lane and plan the write again. */
@@ -236,8 +279,11 @@ export class Crew {
       signer.remember();
       const until = this.world.clock.monotonicMs() + this.dice.int(50, mostMs);
       const sign = signer.sign.bind(signer);
-      signer.sign = (...args) =>
-        this.world.clock.monotonicMs() < until ? Promise.reject(new Error("the key service is away")) : sign(...args);
+      const signMessages = signer.signMessages.bind(signer);
+      const isAway = () => this.world.clock.monotonicMs() < until;
+      signer.sign = (...args) => (isAway() ? Promise.reject(new Error("the key service is away")) : sign(...args));
+      signer.signMessages = (...args) =>
+        isAway() ? Promise.reject(new SignerAway("the key service is away")) : signMessages(...args);
       this.count("signer away");
     });
   }
@@ -466,9 +512,9 @@ export class Crew {
     this.counts.set(what, (this.counts.get(what) ?? 0) + 1);
   }
 
-  private withMember(act: (member: Member) => void): void {
+  private withMember(act: (member: Member) => void, dice = this.dice): void {
     const candidates = this.members.filter(({ phase }) => phase !== "gone");
-    if (candidates.length > 0) act(this.dice.pick(candidates));
+    if (candidates.length > 0) act(dice.pick(candidates));
   }
 
   private crash(member: Member): void {
@@ -526,6 +572,7 @@ export class Crew {
       if (items.some(({ intent }) => intent.metadata?.poison === true)) throw new BatchRefused("poison");
       this.lastCommitMs = this.world.clock.monotonicMs();
       const committed = await commit(writes);
+      this.messages?.committed(writes);
       committed.outcomes.forEach((outcome, index) => {
         if (outcome.status !== "fenced") this.accepted((writes[index] as LaneWrite).fence);
         else this.count("fenced");

@@ -6,6 +6,8 @@ import { Actor } from "./actor.ts";
 const CLIENT_TIMEOUT_MS = 3_000;
 /** First value of the payers' payloads, far from those of other actors, so that a payload shows its sender. */
 const FIRST_VALUE = 70_000_000;
+/** Name of the API key of payers that trust the market. */
+export const PAYER = "payer";
 /** Error codes that a payer may get although no node is at fault. */
 const EXPECTED: readonly string[] = ["CONFLICT", "NOT_LEADER", "UNAVAILABLE", "QUEUE_FULL"];
 
@@ -18,7 +20,7 @@ export class Payers extends Actor {
 
   /** Sends a transaction at whatever price the market asks for. */
   trust(): void {
-    this.start(({ node }) => node.api.create(this.request({})), ["SUBMISSION_REJECTED"]);
+    this.start(({ node }) => node.api.create(this.request({}), PAYER), ["SUBMISSION_REJECTED"]);
   }
 
   /** Sends a transaction, a reprice or a cancel with a price above every ceiling. */

@@ -40,6 +40,8 @@ function troublesOf({
   callers,
   payers,
   stops,
+  webhooks,
+  messages,
   world,
 }: Simulation): readonly (readonly [what: string, times: number])[] {
   const rows = world.rows();
@@ -52,6 +54,8 @@ function troublesOf({
   return [
     ...crew.counts,
     ...stops.counts,
+    ...(webhooks?.watch.counts ?? []),
+    ...(messages?.watch.counts ?? []),
     ...world.database.state.completions.map(({ state }) => [state, 1] as const),
     ["above the ceiling", payers.refused],
     ["unknown to the caller", callers.unknown],

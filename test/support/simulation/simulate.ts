@@ -5,15 +5,19 @@ import { waitingIntake } from "../../doubles/memory-store/state.ts";
 import { GETH_POOL, ROOMY_POOL } from "../../doubles/simulated-chain/pool.ts";
 import { SIGNERS, World } from "../world.ts";
 import { Callers, FURNACE, FURNACE_GAS, POOL, TRANSACTION_GAS_CAP } from "./callers.ts";
+import { Clerks } from "./clerks.ts";
 import { Consumer } from "./consumer.ts";
 import { Crew } from "./crew.ts";
 import { Dice } from "./dice.ts";
 import { Holders } from "./holders.ts";
 import { Killers } from "./killers.ts";
+import { USUAL_POLICIES } from "./message-kinds.ts";
+import { Messages } from "./messages.ts";
 import { Operators } from "./operators.ts";
 import { Payers } from "./payers.ts";
 import { Reservers } from "./reservers.ts";
 import { Stops } from "./stops.ts";
+import { Webhooks } from "./webhooks.ts";
 
 const LEASE = { durationMs: 2_000, renewIntervalMs: 500, clockSkewMs: 200 };
 const MOST_NODES = 3;
@@ -24,6 +28,14 @@ const RECEIPT_SEEDS = 0x0eed_0000;
 const HEAD_SEEDS = 0x1eed_0000;
 const TIME_SEEDS = 0x2eed_0000;
 const STOP_SEEDS = 0x3eed_0000;
+const WEBHOOK_SEEDS = 0x4eed_0000;
+const MESSAGE_SEEDS = 0x6eed_0000;
+const CLERK_SEEDS = 0x8eed_0000;
+
+/** Shares of the seeds that have webhooks, and signatures of messages. Each takes time, so no seed must have all. */
+const WITH_WEBHOOKS = 0.3;
+const WITH_MESSAGES = 0.2;
+const WITH_CLERKS = 0.25;
 
 export interface Simulation {
   readonly world: World;
@@ -33,9 +45,14 @@ export interface Simulation {
   readonly payers: Payers;
   readonly holders: Holders;
   readonly killers: Killers;
+  readonly clerks: Clerks;
   readonly stops: Stops;
   readonly consumer: Consumer;
   readonly crew: Crew;
+  /** Null in a simulation without webhooks. */
+  readonly webhooks: Webhooks | null;
+  /** Null in a simulation without signatures of messages. */
+  readonly messages: Messages | null;
 }
 
 /** Longest time between a commit and its effect on the memory of a node without faults. */
@@ -44,7 +61,9 @@ const ANSWERED_MS = 200;
 /** Runs one seed: nodes, callers, a consumer, and faults, until everything is repaired and all work is done. */
 export async function simulate(seed: number): Promise<Simulation> {
   const dice = new Dice(seed);
-  const world = makeWorld(seed, dice);
+  const messageDice = new Dice(seed + MESSAGE_SEEDS);
+  const hasMessages = messageDice.chance(WITH_MESSAGES);
+  const world = makeWorld(seed, dice, hasMessages);
   // False prices, false receipts, false newest blocks, deadlines and holds each have a separate random generator. So
   // they do not change the other random choices of a seed's run.
   const feeDice = new Dice(seed + FEE_SEEDS);
@@ -53,7 +72,13 @@ export async function simulate(seed: number): Promise<Simulation> {
   const timeDice = new Dice(seed + TIME_SEEDS);
   const stopDice = new Dice(seed + STOP_SEEDS);
   const stops = new Stops(world);
-  const crew = new Crew(world, dice, { slowness: dice.pick([0, 5, 60]), feeDice, wireDice: stopDice, stops });
+  const webhookDice = new Dice(seed + WEBHOOK_SEEDS);
+  const up = () => crew.up();
+  const webhooks = webhookDice.chance(WITH_WEBHOOKS) ? new Webhooks(world, webhookDice, up) : null;
+  const messages = hasMessages ? new Messages(world, { dice: messageDice, nodes: up, stops }) : null;
+  const optional = { receivers: webhooks?.receivers ?? null, messages };
+  const slowness = dice.pick([0, 5, 60]);
+  const crew: Crew = new Crew(world, dice, { slowness, feeDice, wireDice: stopDice, stops, ...optional });
   const callers = new Callers(world, dice, crew.up, timeDice);
   const consumer = new Consumer(world, dice, crew.up);
   const reservers = new Reservers(world, dice, crew.up);
@@ -61,7 +86,11 @@ export async function simulate(seed: number): Promise<Simulation> {
   const payers = new Payers(world, feeDice, crew.up);
   const holders = new Holders(world, timeDice, crew.up, stops);
   const killers = new Killers(world, stopDice, crew.up, stops);
-  const simulation = { world, callers, reservers, operators, payers, holders, killers, stops, consumer, crew };
+  const clerkDice = new Dice(seed + CLERK_SEEDS);
+  const clerks = new Clerks(world, clerkDice, up);
+  const actors = { callers, reservers, operators, payers, holders, killers, clerks };
+  const hasClerks = clerkDice.chance(WITH_CLERKS);
+  const simulation = { world, ...actors, stops, consumer, crew, webhooks, messages };
   const nodes = dice.int(1, MOST_NODES);
   for (let i = 0; i < nodes; i++) crew.start();
   void consumer.follow();
@@ -73,9 +102,15 @@ export async function simulate(seed: number): Promise<Simulation> {
     if (headDice.chance(0.04)) crew.inventBlocks(headDice);
     if (timeDice.chance(0.12)) holders.hold();
     if (stopDice.chance(0.05)) killers.kill();
+    webhooks?.step(crew);
+    messages?.step(crew);
+    if (hasClerks && clerkDice.chance(0.15)) clerks.read();
+    if (hasClerks && clerkDice.chance(0.05)) clerks.act();
+    if (hasClerks && clerkDice.chance(hasMessages ? 0.15 : 0.02)) clerks.decide();
     await world.clock.advance(dice.int(0, 700));
   }
   crew.heal();
+  webhooks?.heal();
   world.releaseBlocks();
   world.chain.setBaseFee(GWEI);
   await comeToRest(simulation);
@@ -93,7 +128,7 @@ async function comeToRest(simulation: Simulation): Promise<void> {
   }
 }
 
-function makeWorld(seed: number, dice: Dice): World {
+function makeWorld(seed: number, dice: Dice, hasMessages: boolean): World {
   const feeDice = new Dice(seed - FEE_SEEDS);
   const world = new World({
     seed,
@@ -131,6 +166,7 @@ function makeWorld(seed: number, dice: Dice): World {
       writer: { batchSize: dice.pick([1, 4, 200]), batchTimeoutMs: 2, shards: dice.pick([1, 256]) },
       queueLimit: dice.pick([5, 10_000]),
     },
+    ...(hasMessages ? { policies: USUAL_POLICIES } : {}),
     // The block tags are deeper than any reorg, so that a finalized block is never replaced.
     chain: {
       pool: dice.pick([GETH_POOL, ROOMY_POOL]),
@@ -235,15 +271,17 @@ function openReservation({ reservationId, nonce, state }: Reservation): readonly
  * if no caller waits.
  */
 function isAtRest(simulation: Simulation): boolean {
-  const { callers, reservers, operators, payers, holders, killers } = simulation;
-  const waiting = [callers, reservers, operators, payers, holders, killers].some((actor) => actor.waiting > 0);
+  const { callers, reservers, operators, payers, holders, killers, clerks, webhooks, messages } = simulation;
+  if ((webhooks?.subscribers.waiting ?? 0) + (messages?.askers.waiting ?? 0) > 0) return false;
+  const waiting = [callers, reservers, operators, payers, holders, killers, clerks].some((actor) => actor.waiting > 0);
   if (waiting) return false;
   return unrest(simulation).length === 0;
 }
 
 /** Everything that is still in progress; empty if all work is done. */
 function unrest(simulation: Simulation): readonly string[] {
-  const { world, callers, reservers, operators, payers, holders, killers, consumer } = simulation;
+  const { world, callers, reservers, operators, payers, holders, killers, clerks, consumer, webhooks, messages } =
+    simulation;
   const { state } = world.database;
   const open = [...state.transactions.values()].filter((row) => !isSettled(row.state));
   return [
@@ -253,9 +291,12 @@ function unrest(simulation: Simulation): readonly string[] {
     ...(payers.waiting === 0 ? [] : [`${payers.waiting} payers have no answer`]),
     ...(holders.waiting === 0 ? [] : [`${holders.waiting} holders have no answer`]),
     ...(killers.waiting === 0 ? [] : [`${killers.waiting} killers have no answer`]),
+    ...(clerks.waiting === 0 ? [] : [`${clerks.waiting} clerks have no answer`]),
     ...state.reservations().flatMap(openReservation),
     ...waitingIntake(state).map(({ intent }) => `intake ${intent.txId} waits`),
     ...open.map(({ lane, nonce, txId, ...row }) => `${lane.signer} ${nonce} ${txId} is ${row.state}/${row.subState}`),
+    ...(webhooks?.unrest() ?? []),
+    ...((messages?.askers.waiting ?? 0) === 0 ? [] : [`${messages?.askers.waiting} askers have no signature`]),
     ...(consumer.seen.length === state.completions.length ? [] : ["the consumer has not seen everything"]),
   ];
 }

@@ -66,16 +66,27 @@ export class Stops {
     for (const subject of this.inForce.keys()) this.lift(subject);
   }
 
+  /** The stop in force that forbids this node to sign for the signer; null if there is none. */
+  forbids(signer: string | null, node: WorldNode): string | null {
+    return this.bindingOf(["everything", `kill ${signer}`, `signer ${signer}`], node);
+  }
+
+  private bindingOf(subjects: readonly string[], node: WorldNode): string | null {
+    const binds = (subject: string) => {
+      const bound = this.inForce.get(subject);
+      return bound !== undefined && (bound === null || bound === node);
+    };
+    return subjects.find(binds) ?? null;
+  }
+
   private look({ hash, from }: WitnessEntry, sender: WorldNode): void {
     const { state } = this.world.database;
     const txId = hash === null ? undefined : state.hashes.get(hashKey(this.world.chain.chainId, hash))?.txId;
     // A hold ends with the transaction's outcome. A reorg that withdraws the outcome does not restore the hold.
     if (txId !== undefined && hasEnded(historyOf(state, txId))) this.inForce.delete(`transaction ${txId}`);
-    for (const subject of ["everything", `kill ${from}`, `signer ${from}`, `transaction ${txId}`]) {
-      const bound = this.inForce.get(subject);
-      if (bound === undefined || (bound !== null && bound !== sender)) continue;
-      this.violations.push(`${hash} of ${from} started on ${sender.url} after the stop of ${subject} was answered`);
-    }
+    const subject = this.forbids(from, sender) ?? this.bindingOf([`transaction ${txId}`], sender);
+    if (subject === null) return;
+    this.violations.push(`${hash} of ${from} started on ${sender.url} after the stop of ${subject} was answered`);
   }
 }
 

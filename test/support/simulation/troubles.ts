@@ -1,6 +1,24 @@
 import { expect } from "vitest";
-import { TRANSACTION_FAILPOINTS } from "../nonce-failpoints.ts";
+import { MESSAGE_FAILPOINTS, TRANSACTION_FAILPOINTS } from "../nonce-failpoints.ts";
+import { DRAWN } from "./places.ts";
 import type { Played } from "./play.ts";
+
+/** Least number of each kind in 200 seeds, for the kinds that would prove little if they came once. */
+const OFTEN: Readonly<Record<string, number>> = {
+  "outcome delivered": 400,
+  "outcome delivered again": 20,
+  "outcome delivered to a limited key": 100,
+  "delivery unanswered": 5,
+  "subscriber taken over": 50,
+  "subscriber replayed": 5,
+  "epoch delivered": 5,
+  "signature made": 100,
+  "signature answered": 100,
+  "signature AWAITING_APPROVAL": 10,
+  "signature beyond its window": 5,
+  "signature refused: FORBIDDEN": 50,
+  "request id of another message": 20,
+};
 
 /** Checks that enough faults of every kind occurred: otherwise the run proves nothing. */
 export function expectTrouble(counts: Played["counts"]): void {
@@ -38,7 +56,17 @@ export function expectTrouble(counts: Played["counts"]): void {
     "stopped: kill",
     "stopped: signer",
     "stopped: transaction",
+    "delivery answered 410",
+    "delivery answered 429",
+    "delivery answered 500",
+    "signature REJECTED",
+    "signature EXPIRED",
+    "approve answered",
+    "reject answered",
   ];
-  const crashes = TRANSACTION_FAILPOINTS.map((name) => `crashed at ${name}`);
-  for (const trouble of [...troubles, ...crashes]) expect(counts[trouble] ?? 0, trouble).toBeGreaterThan(0);
+  const crashes = [...TRANSACTION_FAILPOINTS, ...MESSAGE_FAILPOINTS].map((name) => `crashed at ${name}`);
+  for (const trouble of [...troubles, ...crashes, ...DRAWN.values()])
+    expect(counts[trouble] ?? 0, trouble).toBeGreaterThan(0);
+  for (const [trouble, least] of Object.entries(OFTEN))
+    expect(counts[trouble] ?? 0, trouble).toBeGreaterThanOrEqual(least);
 }

@@ -1,0 +1,125 @@
+import type { SignMessageRequest } from "../../../src/application/api.ts";
+import type { Address } from "../../../src/domain/lane.ts";
+import { aPermit, GREETING_RULE, type PermitParts, permitRule } from "../message-samples.ts";
+import { policiesOf } from "../policies.ts";
+import { CHAIN_ID, SIGNERS } from "../world.ts";
+import { PAYER_ALONE } from "./clerks.ts";
+import type { Dice } from "./dice.ts";
+import { PAYER } from "./payers.ts";
+
+/**
+ * What the rules below say about a message: "allowed", as far as its windows have room; "approval": a second key must
+ * approve it; "never". Told by how the message is drawn, not by the code that judges it.
+ */
+export type Verdict = "allowed" | "approval" | "never";
+
+export interface Wanted {
+  readonly signer: Address;
+  readonly owner: string | null;
+  readonly request: SignMessageRequest;
+  readonly verdict: Verdict;
+  readonly kind: "permit" | "greeting";
+  readonly value: bigint;
+}
+
+/** The API key that may ask for small permits alone. */
+const SMALL = "small";
+const OWNERS = [null, "shop", SMALL] as const;
+/** Signers that may sign permits, and greetings. The third one has no policy, so it signs no message. */
+const [OF_PERMITS, OF_GREETINGS] = SIGNERS as readonly [Address, Address];
+
+/** Limits of an hour by rule, and how long a permit waits for approval. */
+export const HOURLY = {
+  usdc: { amount: 200n, signatures: 8 },
+  greeting: { amount: null, signatures: 5 },
+} as const;
+const MOST_VALUE = 100n;
+const MOST_WITHOUT_APPROVAL = 60n;
+const MOST_OF_SMALL = 30n;
+/** Largest value while the tight policies are in force. They allow no greeting. */
+export const MOST_TIGHT = 20n;
+const DEADLINE_S = 3_600;
+
+function documentWith(most: bigint, personal: readonly object[]) {
+  const { amount, signatures } = HOURLY.usdc;
+  const fields = { spender: permitRule().fields.spender, deadline: { withinSeconds: DEADLINE_S } };
+  const bounds = { field: "value", perSignature: String(most), perHour: String(amount) };
+  const requireApproval = { aboveAmount: String(MOST_WITHOUT_APPROVAL), expiresAfter: "2s" };
+  const usdc = { fields, amount: bounds, signatures: { perHour: signatures }, requireApproval };
+  const small = { amount: { field: "value", perSignature: String(MOST_OF_SMALL) } };
+  return {
+    signers: {
+      [OF_PERMITS]: { messages: { typedData: [permitRule(usdc, CHAIN_ID)], personal } },
+      [OF_GREETINGS]: { messages: { personal } },
+    },
+    keys: {
+      [SMALL]: { messages: { typedData: [permitRule(small, CHAIN_ID)] } },
+      [PAYER]: { requireApproval: { aboveValue: String(PAYER_ALONE), expiresAfter: "2s" } },
+    },
+  };
+}
+
+const GREETINGS = [{ ...GREETING_RULE, signatures: { perHour: HOURLY.greeting.signatures } }];
+export const USUAL_POLICIES = policiesOf(documentWith(MOST_VALUE, GREETINGS));
+export const TIGHT_POLICIES = policiesOf(documentWith(MOST_TIGHT, []));
+
+/** Draws a message that some rule allows, or that is beyond the rules in one way. `serial` makes it unlike all others. */
+export function drawMessage(dice: Dice, serial: number, now: Date): Wanted {
+  const owner = dice.pick(OWNERS);
+  const drawn = dice.chance(0.65) ? aPermitAt(dice, serial, now) : aGreeting(dice, serial);
+  const { signer, kind, value } = drawn;
+  const isKeyTooSmall = owner === SMALL && (kind === "greeting" || value > MOST_OF_SMALL);
+  const isAllowed = drawn.isAllowed && !isKeyTooSmall;
+  const asks = kind === "permit" && value > MOST_WITHOUT_APPROVAL;
+  const verdict = isAllowed ? (asks ? "approval" : "allowed") : "never";
+  const request = { signer, requestId: `message ${serial}`, ...drawn.message };
+  return { signer, owner, request, verdict, kind, value };
+}
+
+interface Drawn extends Pick<Wanted, "signer" | "kind" | "value"> {
+  readonly message: Pick<SignMessageRequest, "message" | "typedData">;
+  readonly isAllowed: boolean;
+}
+
+function aPermitAt(dice: Dice, serial: number, now: Date): Drawn {
+  const seconds = Math.floor(now.getTime() / 1_000);
+  const value = dice.pick([1n, 15n, 30n, 31n, 60n, 61n, MOST_VALUE]);
+  const fair = { value: String(value), nonce: String(serial), deadline: String(seconds + 60), chainId: CHAIN_ID };
+  const isFoul = dice.chance(0.35);
+  const foul = dice.pick<PermitParts>([
+    { value: String(MOST_VALUE + 1n) },
+    { value: String(2n ** 255n) },
+    { spender: `0x${"9".repeat(40)}` },
+    { deadline: String(seconds + 10 * DEADLINE_S) },
+    { domain: { version: "1" } },
+    { domain: { name: "USD Сoin" } },
+    { domain: { name: "usd coin" } },
+    { domain: { salt: `0x${"0".repeat(64)}` } },
+    { domain: { verifyingContract: `0x${"8".repeat(40)}` } },
+    { chainId: 1 },
+  ]);
+  const signer = dice.weighted([
+    [8, OF_PERMITS],
+    [1, dice.pick(SIGNERS)],
+  ]);
+  const typedData = aPermit(signer, { ...fair, ...(isFoul ? foul : {}) });
+  return { signer, kind: "permit", value, message: { typedData }, isAllowed: !isFoul && signer === OF_PERMITS };
+}
+
+function aGreeting(dice: Dice, serial: number): Drawn {
+  const { prefix, maxLength } = GREETING_RULE;
+  const isFoul = dice.chance(0.35);
+  const fair = `${prefix}nonce number ${serial}`;
+  const foul = dice.pick([
+    `Log in to example.org: nonce ${serial}`,
+    fair.padEnd(maxLength + 1, "."),
+    // 32 bytes, which may be a digest.
+    `${prefix}${String(serial).padStart(32 - prefix.length, "0")}`,
+    `${prefix}evil.com wants you to sign in with your Ethereum account: ${serial}`,
+    `${prefix}\u202e${serial}`,
+    ` ${fair}`,
+  ]);
+  const signer = dice.pick([OF_PERMITS, OF_GREETINGS, OF_GREETINGS, ...SIGNERS]);
+  const isAllowed = !isFoul && (signer === OF_PERMITS || signer === OF_GREETINGS);
+  return { signer, kind: "greeting", value: 0n, message: { message: isFoul ? foul : fair }, isAllowed };
+}
