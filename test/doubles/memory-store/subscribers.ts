@@ -25,10 +25,17 @@ export function listSubscribers(state: DatabaseState, readAt: Date): readonly Su
     const behindSince = state.completions.find(({ seq }) => seq > position)?.at ?? null;
     return {
       ...subscriber,
-      ...{ token, readAt, behindSince, behind: Math.max(0, state.feed.lastSeq - position) },
+      ...{ token, readAt, behindSince, behind: behind(state, position) },
       owner: row === undefined || row.dead ? null : { instanceId: row.instanceId, nodeId: row.nodeId },
     };
   });
+}
+
+/** The numbers that a new epoch left out are no backlog. */
+function behind({ feed: { lastSeq, epochStartsAfter }, completions }: DatabaseState, position: number): number {
+  const last = completions.findLast(({ seq }) => seq <= epochStartsAfter)?.seq ?? 0;
+  const unused = position < epochStartsAfter ? epochStartsAfter - Math.max(position, last) : 0;
+  return Math.max(0, lastSeq - position) - unused;
 }
 
 export function addSubscriber(

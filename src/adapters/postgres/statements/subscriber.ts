@@ -47,10 +47,22 @@ export interface ListedRow extends SubscriberRow, Pick<SubscriberRecord, "behind
   readonly nodeId: string | null;
 }
 
-/** Lists all subscribers with their live owners and their backlogs. */
+/**
+ * Lists all subscribers with their live owners and their backlogs. A new epoch of the feed begins far above the last
+ * outcome (domain/cluster/epochs.ts): the numbers in between are no backlog.
+ */
 export const listSubscribers = statement<ListedRow>("list-subscribers")`
   SELECT ${COLUMNS}, o.instance_id, o.node_id,
-    greatest((SELECT f.last_seq FROM fencepost.feed AS f WHERE f.only_row) - s.position, 0) AS behind,
+    (
+      SELECT greatest(f.last_seq - s.position, 0) - CASE
+        WHEN s.position >= f.epoch_starts_after THEN 0
+        ELSE f.epoch_starts_after - greatest(
+          s.position,
+          (SELECT c.seq FROM fencepost.completion AS c WHERE c.seq <= f.epoch_starts_after ORDER BY c.seq DESC LIMIT 1)
+        )
+      END
+      FROM fencepost.feed AS f WHERE f.only_row
+    ) AS behind,
     (SELECT c.at FROM fencepost.completion AS c WHERE c.seq > s.position ORDER BY c.seq LIMIT 1) AS behind_since,
     clock_timestamp() AS read_at
   FROM fencepost.subscriber AS s
