@@ -107,6 +107,8 @@ export function epochsContract(name: string, create: () => Promise<StoreSubject>
       const skip = { action: "replay", after: 1 } as const;
       await store.changeSubscriber({ subscriberId, change: skip, actor: "me", reason: null });
       expect(await behind()).toEqual([1]);
+      // It is not announced yet, so a replay leaves the earlier epoch.
+      expect((await store.subscribers())[0]).toMatchObject({ epoch: 1, position: 1 });
     });
 
     it("end every earlier lane ownership and node instance", async () => {

@@ -34,7 +34,7 @@ async function aCluster() {
     },
   };
   const telemetry = recordTelemetry();
-  const aNode = async (nodeId = "node") => {
+  const aNode = async (nodeId = "node", mayAct = () => true) => {
     const registration = anInstance({ nodeId, leaseDurationMs: 1_000 * HOUR_MS });
     const store = database.connect();
     await store.registerInstance(registration);
@@ -44,7 +44,7 @@ async function aCluster() {
       ...{ clock, telemetry, store, sender, nodeId, entropy: createSeededEntropy(1) },
       wakeUps: { isListening: false },
       instanceId: () => instanceId,
-      mayAct: () => true,
+      mayAct,
       members: () => [{ ...member, draining: false }],
       onFailed: () => undefined,
     });
@@ -175,6 +175,36 @@ describe("deliveries of outcomes", () => {
     expect(telemetry.of("alert.resolved")).toMatchObject([{ code: "WEBHOOK_PAUSED", subscriber: "books" }]);
   });
 
+  it("end when the receiver answers 410 after it took others, which stay delivered", async () => {
+    const { aNode, outcomes, subscribe, read, state, seqs, database } = await aCluster();
+    const id = await subscribe();
+    const { run } = await aNode();
+    state.answer = ({ event }) => (event.kind === "completion" && event.completion.seq >= 3 ? status(410) : OK);
+    outcomes(1, 1, 1, 1, 1);
+    await run(10_000);
+    expect(await read(id)).toMatchObject({ paused: { by: "GONE" }, position: 2, lastAnswer: { status: 410 } });
+    expect(seqs()).toEqual([1, 2, 3]);
+    state.answer = () => OK;
+    const resume = { subscriberId: id, change: { action: "resume" }, actor: "operator:me", reason: null } as const;
+    await database.connect().changeSubscriber(resume);
+    await run(5_000);
+    expect(seqs()).toEqual([1, 2, 3, 3, 4, 5]);
+  });
+
+  // protects [Attacks] src/application/loops/subscriber-run.ts
+  it("are begun by no node whose heartbeat is late, which may have been replaced", async () => {
+    const { aNode, outcomes, subscribe, seqs } = await aCluster();
+    await subscribe();
+    let isAlive = true;
+    const { run } = await aNode("frozen", () => isAlive);
+    outcomes(1);
+    await run(2_000);
+    isAlive = false;
+    outcomes(1, 2);
+    await run(60_000);
+    expect(seqs()).toEqual([1]);
+  });
+
   it("are given up after failing for too long, across takeovers, and nothing is lost", async () => {
     const { aNode, outcomes, subscribe, read, state, telemetry, seqs, database } = await aCluster();
     const id = await subscribe({ giveUpAfterMs: 5 * HOUR_MS });
@@ -209,6 +239,26 @@ describe("deliveries of outcomes", () => {
     await run(3_000);
     expect(sent.map(({ eventId }) => eventId)).toEqual(["1_1", "2_epoch", "2_2"]);
     expect(sent[1]?.event).toEqual({ kind: "epoch.changed", epoch: 2, resumeAfter: 1 });
+    expect(await read(id)).toMatchObject({ epoch: 2, position: 2 });
+  });
+
+  // protects [Webhooks] src/adapters/postgres/statements/subscriber.ts, src/application/loops/subscriber-run.ts
+  it("announce a new epoch even if somebody has them replayed before that", async () => {
+    const { aNode, outcomes, subscribe, read, sent, database, state } = await aCluster();
+    const id = await subscribe();
+    const { run } = await aNode();
+    outcomes(1);
+    await run(2_000);
+    state.answer = () => status(503);
+    Object.assign(database.state.feed, { epoch: 2, epochStartsAfter: 1 });
+    outcomes(1);
+    await run(1_000);
+    state.answer = () => OK;
+    sent.length = 0;
+    const change = { action: "replay", after: 0 } as const;
+    await database.connect().changeSubscriber({ subscriberId: id, change, actor: "operator:me", reason: null });
+    await run(5_000);
+    expect(sent.map(({ eventId }) => eventId)).toEqual(["2_epoch", "1_1", "2_2"]);
     expect(await read(id)).toMatchObject({ epoch: 2, position: 2 });
   });
 

@@ -61,7 +61,7 @@ export function changeSubscriber(state: DatabaseState, decision: SubscriberDecis
   const entry = state.subscribers.get(subscriberId);
   if (entry === undefined) return false;
   if (change.action === "rotate" && change.generation !== entry.subscriber.generation) return false;
-  const changed = changes(state, entry, { ...decision, now });
+  const changed = changes(entry, { ...decision, now });
   const subscriber = { ...entry.subscriber, ...changed.subscriber, changedBy, changedAt: now };
   state.subscribers.set(subscriberId, { ...entry, ...changed, subscriber, token: entry.token + 1 });
   return true;
@@ -70,7 +70,6 @@ export function changeSubscriber(state: DatabaseState, decision: SubscriberDecis
 type Changes = Partial<Omit<SubscriberEntry, "subscriber">> & { readonly subscriber?: Partial<Subscriber> };
 
 function changes(
-  state: DatabaseState,
   { subscriber }: SubscriberEntry,
   {
     change,
@@ -87,7 +86,7 @@ function changes(
     case "resume":
       return { subscriber: { paused: null, ...untroubled } };
     case "replay":
-      return { done: [], subscriber: { position: change.after, epoch: state.feed.epoch, ...untroubled } };
+      return { done: [], subscriber: { position: change.after, ...untroubled } };
     case "rotate": {
       const rotatedUntil = new Date(now.getTime() + change.overlapMs);
       return { subscriber: { generation: change.generation + 1, secretId: change.secretId, rotatedUntil } };

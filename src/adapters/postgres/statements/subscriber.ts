@@ -139,11 +139,10 @@ export const resumeSubscriber = statement<ChangedRow>("resume-subscriber")`${cha
   "paused_by = NULL, paused_why = NULL, paused_at = NULL, failing_since = NULL, next_try_at = NULL",
 )}`;
 
-/** Has subscriber $3 continue after position $4, in the present epoch. */
+/** Has subscriber $3 continue after position $4. A new epoch that it has not heard of is still announced to it. */
 export const replaySubscriber = statement<ChangedRow>("replay-subscriber")`${change(
   "replay",
-  `position = $4::bigint, done = '{}', failing_since = NULL, next_try_at = NULL,
-      epoch = (SELECT f.epoch FROM fencepost.feed AS f WHERE f.only_row)`,
+  "position = $4::bigint, done = '{}', failing_since = NULL, next_try_at = NULL",
 )}`;
 
 /** Begins the next generation of the secret of subscriber $3. $4: the present one; $5: the secret's id; $6: overlap. */
