@@ -257,7 +257,8 @@ describe("receivers of webhooks in Node and Python", () => {
     const [first, last] = [stage.subscriptions[0] as Subscription, stage.subscriptions.at(-1) as Subscription];
     for (const { receiver, webhook } of stage.subscriptions) await receiver.start(webhook.secret);
     const beganMs = systemClock.monotonicMs();
-    const working = Promise.all([stage.transact(SIZE.transactions), grow(stage)]);
+    const transacting = stage.transact(SIZE.transactions);
+    const working = Promise.all([transacting, grow(stage)]);
     working.catch(() => undefined);
     let secret = first.webhook.secret;
     const more = [
@@ -274,7 +275,11 @@ describe("receivers of webhooks in Node and Python", () => {
       async () => {
         secret = await stage.rotate(first);
       },
-      () => stage.beginEpoch(),
+      async () => {
+        // While the lanes wait for an operator, no create is accepted.
+        await transacting;
+        await stage.beginEpoch();
+      },
     ]);
     await working;
     const isWritten = async () => (await stage.counts()).written >= SIZE.outcomes;

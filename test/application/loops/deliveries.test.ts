@@ -1,6 +1,6 @@
 /** Deliveries of outcomes by one or two nodes, in memory: receivers that fail, and changes of the feed. */
 import { randomUUID } from "node:crypto";
-import { describe, expect, it } from "vitest";
+import { describe, expect, it, vi } from "vitest";
 import { Deliveries } from "../../../src/application/loops/deliveries.ts";
 import type { Address } from "../../../src/domain/lane.ts";
 import type { ReceiverAnswer } from "../../../src/domain/webhooks/receiver-answers.ts";
@@ -142,6 +142,41 @@ describe("deliveries of outcomes", () => {
     await run(1_200_000);
     expect((await read(id))?.position).toBe(900);
     expect(new Set(sent.map(({ eventId }) => eventId)).size).toBe(900);
+  });
+
+  it("cost nothing while the receiver is down, however often the feed grows", async () => {
+    const { aNode, outcomes, subscribe, state, clock, sent } = await aCluster();
+    await subscribe();
+    const { run, deliveries } = await aNode();
+    state.answer = () => ({ kind: "silence", reason: "no connection" });
+    outcomes(1, 2, 3, 4);
+    await run(60_000);
+    const before = sent.length;
+    const timers = vi.spyOn(clock, "after");
+    for (let times = 0; times < 10; times++) {
+      outcomes(5);
+      deliveries.feedGrew();
+      await clock.advance(25);
+    }
+    expect(timers).toHaveBeenCalledTimes(10);
+    expect(sent).toHaveLength(before);
+  });
+
+  // protects [Webhooks] src/application/loops/subscriber-run.ts
+  it("go on side by side while receivers that fell silent hold all requests of the node", async () => {
+    const { aNode, outcomes, subscribe, state, sent } = await aCluster();
+    await Promise.all(Array.from({ length: 18 }, (_, at) => subscribe({ name: `silent-${at}` })));
+    const { run } = await aNode();
+    const lanes = Array.from({ length: 70 }, (_, at) => at);
+    outcomes(...lanes, ...lanes);
+    await run(5_000);
+    sent.length = 0;
+    state.answer = () => new Promise<ReceiverAnswer>(() => undefined);
+    outcomes(...lanes);
+    await run(1_000);
+    const held = new Map<string, number>();
+    for (const { subscriberId } of sent) held.set(subscriberId, (held.get(subscriberId) ?? 0) + 1);
+    expect([...held.values()].sort((a, b) => a - b).slice(0, 3), "the last two find no room").toEqual([4, 4, 64]);
   });
 
   it("wait as long as the receiver asks", async () => {
