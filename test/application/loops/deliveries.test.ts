@@ -226,7 +226,7 @@ describe("deliveries of outcomes", () => {
     expect(seqs()).toEqual([1, 2, 3, 3, 4, 5]);
   });
 
-  // protects [Attacks] src/application/loops/subscriber-run.ts
+  // protects [Webhooks] src/application/loops/subscriber-run.ts
   it("are begun by no node whose heartbeat is late, which may have been replaced", async () => {
     const { aNode, outcomes, subscribe, seqs } = await aCluster();
     await subscribe();

@@ -18,7 +18,7 @@ export interface Delivered {
 }
 
 /** Numbers of first requests that a receiver answers with 503, and of next requests whose connection it cuts. */
-export interface Troubles {
+interface Troubles {
   readonly refused: number;
   readonly cut: number;
 }
