@@ -58,6 +58,7 @@ class Stage {
   private readonly database;
   private readonly startNode;
   private nodes: readonly NodeProcess[] = [];
+  private readonly caller = new PersistentCaller(() => createClient({ url: this.node.url, repeat: false }));
 
   constructor(database: Database, startNode: () => Promise<NodeProcess>) {
     this.database = database;
@@ -75,7 +76,8 @@ class Stage {
   /** What happened, and what the nodes wrote. */
   report(): string {
     const strikes = this.strikes.map(({ atMs, name }) => `${new Date(atMs).toISOString()} ${name}`);
-    return [...strikes, ...this.nodes.map((node) => `${node.nodeId}:\n${node.stderr()}`)].join("\n");
+    const refused = this.caller.refusals.slice(-5).map((each) => JSON.stringify(each));
+    return [...strikes, ...refused, ...this.nodes.map((node) => `${node.nodeId}:\n${node.stderr()}`)].join("\n");
   }
 
   strike(name: string): void {
@@ -167,12 +169,11 @@ class Stage {
   /** Outcomes of transactions: created through whichever node is up. */
   async transact(count: number): Promise<void> {
     const create = createOn(SIGNERS);
-    const caller = new PersistentCaller(() => createClient({ url: this.node.url, repeat: false }));
     let next = 0;
     const work = async () => {
       for (let from = next; from < count; from = next) {
         next += BATCH;
-        await caller.sendBatch(range(Math.min(BATCH, count - from)).map((index) => create(from + index)));
+        await this.caller.sendBatch(range(Math.min(BATCH, count - from)).map((index) => create(from + index)));
       }
     };
     await Promise.all(range(CALLERS).map(work));
