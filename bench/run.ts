@@ -11,6 +11,7 @@ import { measureIdleLanes, measureLanes } from "./measures/lanes.ts";
 import { measureReads } from "./measures/reads.ts";
 import { measureScale } from "./measures/scale.ts";
 import { measureSingleCreate } from "./measures/single-create.ts";
+import { measureWebhooks } from "./measures/webhooks.ts";
 import { type BenchOptions, type Pace, parseOptions } from "./options.ts";
 import { type Figure, missed, print, printComparison } from "./report.ts";
 
@@ -27,6 +28,7 @@ const MEASURES: Readonly<Record<string, Measure>> = {
   lanes: measureLanes,
   resting: measureIdleLanes,
   figures: measureFigures,
+  webhooks: measureWebhooks,
 };
 
 const chosen = ({ only }: BenchOptions) =>

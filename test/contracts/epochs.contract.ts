@@ -1,6 +1,7 @@
 import { randomUUID } from "node:crypto";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import type { Fence } from "../../src/domain/lane.ts";
+import { EVERY_OUTCOME } from "../../src/domain/webhooks/subscriber.ts";
 import { HistoryChanged, type LaneWrite } from "../../src/ports/lane-store.ts";
 import {
   AT,
@@ -86,6 +87,28 @@ export function epochsContract(name: string, create: () => Promise<StoreSubject>
         [lastSeq, epoch - 1],
         [feed.lastSeq + 1, epoch],
       ]);
+    });
+
+    // protects [Webhooks] src/adapters/postgres/statements/subscriber.ts
+    it("leave out feed numbers, which are no backlog of a subscriber", async () => {
+      const fence = await holdLane(store);
+      await confirm(store, fence);
+      const known = { name: "books", url: "https://books.example/", filter: EVERY_OUTCOME, secretId: "5f1d7a84" };
+      const subscriberId = randomUUID();
+      await store.addSubscriber({ ...known, subscriberId, giveUpAfterMs: 60_000, createdBy: null, after: 0 }, "me");
+      const behind = async () => (await store.subscribers()).map((each) => each.behind);
+      expect(await behind()).toEqual([1]);
+      const heir = await heirOf(fence);
+      expect(await behind()).toEqual([1]);
+      await reconcile(heir, 1);
+      await suspend(heir, false);
+      await confirm(store, heir);
+      expect(await behind()).toEqual([2]);
+      const skip = { action: "replay", after: 1 } as const;
+      await store.changeSubscriber({ subscriberId, change: skip, actor: "me", reason: null });
+      expect(await behind()).toEqual([1]);
+      // It is not announced yet, so a replay leaves the earlier epoch.
+      expect((await store.subscribers())[0]).toMatchObject({ epoch: 1, position: 1 });
     });
 
     it("end every earlier lane ownership and node instance", async () => {

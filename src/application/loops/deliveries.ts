@@ -36,7 +36,7 @@ const LOOK_SELDOM_MS = 5_000;
 /** Pause between two writes of progress, and between two reads of a feed that grows. */
 const STORE_EVERY_MS = 200;
 const READ_EVERY_MS = 25;
-/** Largest number of requests of this node on their way. A subscriber without any may have one nevertheless. */
+/** Largest number of requests of this node on their way. A subscriber with few of them may have one more anyway. */
 const MOST_UNDER_WAY = 1_024;
 /** How long a stop waits for deliveries under way. */
 const LAST_DELIVERIES_MS = 1_000;

@@ -6,7 +6,7 @@
  * that are not stored, at most one window of them: the next owner repeats these under the same ids.
  */
 import { laneKey } from "../../domain/lane.ts";
-import { at } from "../../domain/pace/when.ts";
+import { at, isDue } from "../../domain/pace/when.ts";
 import { DeliveryWindow, WINDOW } from "../../domain/webhooks/delivery-window.ts";
 import {
   type DeliveryResult,
@@ -27,7 +27,7 @@ export interface RunPorts extends Pick<Ports, "clock" | "entropy" | "telemetry">
   readonly feed: OutcomeFeed;
   /** True while this instance may act: after its own deadline no delivery begins. */
   readonly mayAct: () => boolean;
-  /** True if the node may have one more request on its way. A subscriber without any may always have one. */
+  /** True if the node may have one more request on its way. A subscriber with few of them may have one more anyway. */
   readonly hasRoom: () => boolean;
   /** There is progress to store. */
   readonly onProgress: (run: SubscriberRun) => void;
@@ -37,6 +37,8 @@ type Notice = Extract<WebhookEvent, { readonly kind: "epoch.changed" | "feed.tru
 
 /** Smallest page while deliveries are under way: many small reads would cost more than they bring. */
 const LEAST_PAGE = 100;
+/** Requests that a subscriber may have on their way even if silent receivers hold all others of the node. */
+const FEW = 4;
 
 export class SubscriberRun {
   readonly claimed: ClaimedSubscriber;
@@ -82,7 +84,9 @@ export class SubscriberRun {
   /** The feed may have grown. */
   grew(): void {
     this.isCaughtUp = false;
-    this.pump();
+    // A receiver that is down waits for its timer. The feed grows many times a second, so that a hundred of them count.
+    const waits = !this.window.isEmpty && !isDue(this.pace.retry, this.ports.clock.monotonicMs());
+    if (!waits) this.pump();
   }
 
   /** Begins no further delivery; resolves when those under way have ended. */
@@ -133,7 +137,7 @@ export class SubscriberRun {
     const { mayAct, hasRoom } = this.ports;
     const underWay = this.sending.size;
     if (this.isDraining || !mayTry(this.pace, underWay, nowMs) || this.unstored + underWay >= WINDOW) return false;
-    return mayAct() && (underWay === 0 || hasRoom());
+    return mayAct() && (underWay < FEW || hasRoom());
   }
 
   private sleep(nowMs: number) {

@@ -1,4 +1,6 @@
 import type { ServerResponse } from "node:http";
+import { createServer } from "node:https";
+import { type AddressInfo, createServer as createPlainServer, type Socket } from "node:net";
 import { Webhook as Verifier } from "standardwebhooks";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
 import { systemClock } from "../../../src/adapters/system/clock.ts";
@@ -6,6 +8,8 @@ import { guardedAgent } from "../../../src/adapters/webhooks/guarded-fetch.ts";
 import { createSignedWebhooks } from "../../../src/adapters/webhooks/signed-webhooks.ts";
 import type { WebhookMessage } from "../../../src/ports/webhook-sender.ts";
 import { createManualClock } from "../../doubles/manual-clock.ts";
+import { SERVER_CERTIFICATE, SERVER_KEY } from "../../support/certificates.ts";
+import { deferred } from "../../support/deferred.ts";
 import { sampleCompletion } from "../../support/scripted-api.ts";
 import { waitUntil } from "../../support/wait-until.ts";
 import { WebhookReceiver } from "../../support/webhook-receiver.ts";
@@ -89,6 +93,67 @@ describe("the sender of webhooks", () => {
     expect(await aSender().send(message())).toMatchObject({ status: 307 });
     expect(receiver.received).toHaveLength(1);
   });
+
+  it.each([
+    ...["[::1]", "[::ffff:127.0.0.1]", "[::ffff:0:127.0.0.1]", "[64:ff9b::127.0.0.1]", "[fd00:ec2::254]", "0.0.0.0"],
+    ...["0", "2130706433", "0x7f.1", "0177.0.0.1", "127.1", "192.88.99.1", "[2002:7f00:1::]"],
+  ])(
+    // protects [Attacks] src/adapters/webhooks/networks.ts, src/adapters/webhooks/guarded-fetch.ts
+    "connects to no private address that is written as %s",
+    async (host) => {
+      const { port } = new URL(url);
+      const answer = await aSender({ networks: [] }).send(message({ url: `http://${host}:${port}/` }));
+      expect(answer).toEqual({ kind: "silence", reason: "it cannot be reached (private address)" });
+      expect(receiver.received).toEqual([]);
+    },
+  );
+
+  // protects [Attacks] src/adapters/webhooks/guarded-fetch.ts
+  it("sends nothing to a server whose certificate is of another name or authority", async () => {
+    let asked = 0;
+    const server = createServer({ key: SERVER_KEY, cert: SERVER_CERTIFICATE }, (_, response) => {
+      asked++;
+      response.end();
+    });
+    await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+    const { port } = server.address() as AddressInfo;
+    const answer = await aSender().send(message({ url: `https://127.0.0.1:${port}/` }));
+    expect(answer).toMatchObject({ kind: "silence", reason: expect.stringMatching(/\((UNABLE|SELF|ERR_TLS)\w+\)$/) });
+    expect(asked).toBe(0);
+    await new Promise((resolve) => server.close(resolve));
+  });
+
+  it.each([
+    ["headers that never end", "HTTP/1.1 200 OK\r\nx-a: ", "", false],
+    ["nothing but interim responses", "HTTP/1.1 103 Early Hints\r\n\r\n".repeat(100), "", false],
+    ["headers without limit", "HTTP/1.1 200 OK\r\nx-a: ", "a".repeat(65_536), true],
+    ["something that is not HTTP", "220 smtp.example ESMTP\r\n", "", true],
+  ])(
+    // protects [Attacks] src/adapters/webhooks/signed-webhooks.ts
+    "takes %s for silence",
+    async (_, begin, more, isAtOnce) => {
+      const clock = createManualClock();
+      const sockets = new Set<Socket>();
+      const arrived = deferred<void>();
+      const server = createPlainServer((socket) => {
+        sockets.add(socket.on("error", () => undefined));
+        socket.once("data", () => {
+          socket.write(begin);
+          const drip = () => void (socket.destroyed || socket.write(more, () => setImmediate(drip)));
+          if (more !== "") drip();
+          arrived.resolve();
+        });
+      });
+      await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+      const { port } = server.address() as AddressInfo;
+      const sent = aSender({ clock }).send(message({ url: `http://127.0.0.1:${port}/` }));
+      await arrived.promise;
+      if (!isAtOnce) await clock.advance(10_000);
+      expect(await sent).toMatchObject({ kind: "silence" });
+      for (const socket of sockets) socket.destroy();
+      await new Promise((resolve) => server.close(resolve));
+    },
+  );
 
   // protects [Attacks] src/adapters/webhooks/guarded-fetch.ts, src/adapters/webhooks/signed-webhooks.ts
   it("connects to no private address that is not allowed, and does not show it", async () => {

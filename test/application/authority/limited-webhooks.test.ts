@@ -20,6 +20,7 @@ const key = (wishes: Partial<Principal> = {}): Principal => ({
 
 let calls: ReturnType<typeof webhookOperations>;
 let sender: WebhookSender;
+let database: MemoryDatabase;
 
 beforeEach(() => {
   const clock = createManualClock();
@@ -28,7 +29,8 @@ beforeEach(() => {
     canSign: () => true,
     send: async () => ({ kind: "status", status: 204, retryAfterMs: null }),
   };
-  const store = new MemoryDatabase(clock).connect() as unknown as WebhookPorts["store"];
+  database = new MemoryDatabase(clock);
+  const store = database.connect() as unknown as WebhookPorts["store"];
   const wakeUps = { notify: () => undefined } as unknown as WebhookPorts["wakeUps"];
   const ports = { store, wakeUps, clock, codec: createFakeCodec(), entropy: createSeededEntropy(1) };
   calls = webhookOperations({
@@ -57,6 +59,11 @@ describe("webhooks of a limited API key", () => {
       await expect(api.changeWebhook(asked(of, subscriberId))).rejects.toMatchObject({ code: "FORBIDDEN" });
     }
     const { subscriberId } = (await api.webhooks())[0] ?? { subscriberId: "" };
+    for (const of of [{ signers: [] }, { chains: [] }, { createdBy: "other" }]) {
+      await expect(api.changeWebhook(asked(of, subscriberId))).rejects.toMatchObject({ code: "INVALID_REQUEST" });
+    }
+    const everything = await api.changeWebhook(asked({ signers: null, chains: null }, subscriberId));
+    expect(everything).toMatchObject({ signers: [SIGNER], chains: [CHAIN_ID] });
     const widened = await api.changeWebhook(asked({ states: ["CONFIRMED"] }, subscriberId));
     expect(widened).toMatchObject({ signers: [SIGNER], chains: [CHAIN_ID], states: ["CONFIRMED"] });
   });
@@ -116,6 +123,18 @@ describe("a request about a webhook", () => {
   ])("is refused with the path of the field: %s %j", async (path, of) => {
     await expect(calls.addWebhook(books(of))).rejects.toMatchObject({ code: "INVALID_REQUEST", extras: { path } });
     expect(await calls.webhooks()).toEqual([]);
+  });
+
+  // protects [Webhooks] src/application/operations/webhooks.ts
+  it("begins at no position below what retention has kept, nor above the end of the feed", async () => {
+    const { subscriberId: id } = await calls.addWebhook(books());
+    Object.assign(database.state.feed, { lastSeq: 9, truncatedThrough: 5 });
+    const below = { code: "FEED_TRUNCATED", extras: { resumeAfter: 5 } };
+    await expect(calls.replayWebhook(asked({ after: 4 }, id))).rejects.toMatchObject(below);
+    await expect(calls.addWebhook(books({ name: "more", after: 4 }))).rejects.toMatchObject(below);
+    await expect(calls.replayWebhook(asked({ after: 10 }, id))).rejects.toMatchObject({ code: "INVALID_REQUEST" });
+    expect(await calls.webhook(id)).toMatchObject({ position: 0 });
+    expect(await calls.replayWebhook(asked({ after: 5 }, id))).toMatchObject({ position: 5 });
   });
 
   it("is refused if the name is taken, or the node has no secret to derive others from", async () => {

@@ -1,6 +1,6 @@
 /** Deliveries of outcomes by one or two nodes, in memory: receivers that fail, and changes of the feed. */
 import { randomUUID } from "node:crypto";
-import { describe, expect, it } from "vitest";
+import { describe, expect, it, vi } from "vitest";
 import { Deliveries } from "../../../src/application/loops/deliveries.ts";
 import type { Address } from "../../../src/domain/lane.ts";
 import type { ReceiverAnswer } from "../../../src/domain/webhooks/receiver-answers.ts";
@@ -34,7 +34,7 @@ async function aCluster() {
     },
   };
   const telemetry = recordTelemetry();
-  const aNode = async (nodeId = "node") => {
+  const aNode = async (nodeId = "node", mayAct = () => true) => {
     const registration = anInstance({ nodeId, leaseDurationMs: 1_000 * HOUR_MS });
     const store = database.connect();
     await store.registerInstance(registration);
@@ -44,7 +44,7 @@ async function aCluster() {
       ...{ clock, telemetry, store, sender, nodeId, entropy: createSeededEntropy(1) },
       wakeUps: { isListening: false },
       instanceId: () => instanceId,
-      mayAct: () => true,
+      mayAct,
       members: () => [{ ...member, draining: false }],
       onFailed: () => undefined,
     });
@@ -145,6 +145,41 @@ describe("deliveries of outcomes", () => {
     expect(new Set(sent.map(({ eventId }) => eventId)).size).toBe(900);
   });
 
+  it("cost nothing while the receiver is down, however often the feed grows", async () => {
+    const { aNode, outcomes, subscribe, state, clock, sent } = await aCluster();
+    await subscribe();
+    const { run, deliveries } = await aNode();
+    state.answer = () => ({ kind: "silence", reason: "no connection" });
+    outcomes(1, 2, 3, 4);
+    await run(60_000);
+    const before = sent.length;
+    const timers = vi.spyOn(clock, "after");
+    for (let times = 0; times < 10; times++) {
+      outcomes(5);
+      deliveries.feedGrew();
+      await clock.advance(25);
+    }
+    expect(timers).toHaveBeenCalledTimes(10);
+    expect(sent).toHaveLength(before);
+  });
+
+  // protects [Webhooks] src/application/loops/subscriber-run.ts
+  it("go on side by side while receivers that fell silent hold all requests of the node", async () => {
+    const { aNode, outcomes, subscribe, state, sent } = await aCluster();
+    await Promise.all(Array.from({ length: 18 }, (_, at) => subscribe({ name: `silent-${at}` })));
+    const { run } = await aNode();
+    const lanes = Array.from({ length: 70 }, (_, at) => at);
+    outcomes(...lanes, ...lanes);
+    await run(5_000);
+    sent.length = 0;
+    state.answer = () => new Promise<ReceiverAnswer>(() => undefined);
+    outcomes(...lanes);
+    await run(1_000);
+    const held = new Map<string, number>();
+    for (const { subscriberId } of sent) held.set(subscriberId, (held.get(subscriberId) ?? 0) + 1);
+    expect([...held.values()].sort((a, b) => a - b).slice(0, 3), "the last two find no room").toEqual([4, 4, 64]);
+  });
+
   it("wait as long as the receiver asks", async () => {
     const { aNode, outcomes, subscribe, state, sent } = await aCluster();
     await subscribe();
@@ -181,6 +216,36 @@ describe("deliveries of outcomes", () => {
     expect(deliveries.troubles, "an operator knows").toEqual([]);
   });
 
+  it("end when the receiver answers 410 after it took others, which stay delivered", async () => {
+    const { aNode, outcomes, subscribe, read, state, seqs, database } = await aCluster();
+    const id = await subscribe();
+    const { run } = await aNode();
+    state.answer = ({ event }) => (event.kind === "completion" && event.completion.seq >= 3 ? status(410) : OK);
+    outcomes(1, 1, 1, 1, 1);
+    await run(10_000);
+    expect(await read(id)).toMatchObject({ paused: { by: "GONE" }, position: 2, lastAnswer: { status: 410 } });
+    expect(seqs()).toEqual([1, 2, 3]);
+    state.answer = () => OK;
+    const resume = { subscriberId: id, change: { action: "resume" }, actor: "operator:me", reason: null } as const;
+    await database.connect().changeSubscriber(resume);
+    await run(5_000);
+    expect(seqs()).toEqual([1, 2, 3, 3, 4, 5]);
+  });
+
+  // protects [Webhooks] src/application/loops/subscriber-run.ts
+  it("are begun by no node whose heartbeat is late, which may have been replaced", async () => {
+    const { aNode, outcomes, subscribe, seqs } = await aCluster();
+    await subscribe();
+    let isAlive = true;
+    const { run } = await aNode("frozen", () => isAlive);
+    outcomes(1);
+    await run(2_000);
+    isAlive = false;
+    outcomes(1, 2);
+    await run(60_000);
+    expect(seqs()).toEqual([1]);
+  });
+
   it("are given up after failing for too long, across takeovers, and nothing is lost", async () => {
     const { aNode, outcomes, subscribe, read, state, telemetry, seqs, database } = await aCluster();
     const id = await subscribe({ giveUpAfterMs: 5 * HOUR_MS });
@@ -215,6 +280,26 @@ describe("deliveries of outcomes", () => {
     await run(3_000);
     expect(sent.map(({ eventId }) => eventId)).toEqual(["1_1", "2_epoch", "2_2"]);
     expect(sent[1]?.event).toEqual({ kind: "epoch.changed", epoch: 2, resumeAfter: 1 });
+    expect(await read(id)).toMatchObject({ epoch: 2, position: 2 });
+  });
+
+  // protects [Webhooks] src/adapters/postgres/statements/subscriber.ts, src/application/loops/subscriber-run.ts
+  it("announce a new epoch even if somebody has them replayed before that", async () => {
+    const { aNode, outcomes, subscribe, read, sent, database, state } = await aCluster();
+    const id = await subscribe();
+    const { run } = await aNode();
+    outcomes(1);
+    await run(2_000);
+    state.answer = () => status(503);
+    Object.assign(database.state.feed, { epoch: 2, epochStartsAfter: 1 });
+    outcomes(1);
+    await run(1_000);
+    state.answer = () => OK;
+    sent.length = 0;
+    const change = { action: "replay", after: 0 } as const;
+    await database.connect().changeSubscriber({ subscriberId: id, change, actor: "operator:me", reason: null });
+    await run(5_000);
+    expect(sent.map(({ eventId }) => eventId)).toEqual(["2_epoch", "1_1", "2_2"]);
     expect(await read(id)).toMatchObject({ epoch: 2, position: 2 });
   });
 

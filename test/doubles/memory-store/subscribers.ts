@@ -25,10 +25,17 @@ export function listSubscribers(state: DatabaseState, readAt: Date): readonly Su
     const behindSince = state.completions.find(({ seq }) => seq > position)?.at ?? null;
     return {
       ...subscriber,
-      ...{ token, readAt, behindSince, behind: Math.max(0, state.feed.lastSeq - position) },
+      ...{ token, readAt, behindSince, behind: behind(state, position) },
       owner: row === undefined || row.dead ? null : { instanceId: row.instanceId, nodeId: row.nodeId },
     };
   });
+}
+
+/** The numbers that a new epoch left out are no backlog. */
+function behind({ feed: { lastSeq, epochStartsAfter }, completions }: DatabaseState, position: number): number {
+  const last = completions.findLast(({ seq }) => seq <= epochStartsAfter)?.seq ?? 0;
+  const unused = position < epochStartsAfter ? epochStartsAfter - Math.max(position, last) : 0;
+  return Math.max(0, lastSeq - position) - unused;
 }
 
 export function addSubscriber(
@@ -54,7 +61,7 @@ export function changeSubscriber(state: DatabaseState, decision: SubscriberDecis
   const entry = state.subscribers.get(subscriberId);
   if (entry === undefined) return false;
   if (change.action === "rotate" && change.generation !== entry.subscriber.generation) return false;
-  const changed = changes(state, entry, { ...decision, now });
+  const changed = changes(entry, { ...decision, now });
   const subscriber = { ...entry.subscriber, ...changed.subscriber, changedBy, changedAt: now };
   state.subscribers.set(subscriberId, { ...entry, ...changed, subscriber, token: entry.token + 1 });
   return true;
@@ -63,7 +70,6 @@ export function changeSubscriber(state: DatabaseState, decision: SubscriberDecis
 type Changes = Partial<Omit<SubscriberEntry, "subscriber">> & { readonly subscriber?: Partial<Subscriber> };
 
 function changes(
-  state: DatabaseState,
   { subscriber }: SubscriberEntry,
   {
     change,
@@ -80,7 +86,7 @@ function changes(
     case "resume":
       return { subscriber: { paused: null, ...untroubled } };
     case "replay":
-      return { done: [], subscriber: { position: change.after, epoch: state.feed.epoch, ...untroubled } };
+      return { done: [], subscriber: { position: change.after, ...untroubled } };
     case "rotate": {
       const rotatedUntil = new Date(now.getTime() + change.overlapMs);
       return { subscriber: { generation: change.generation + 1, secretId: change.secretId, rotatedUntil } };

@@ -47,10 +47,22 @@ export interface ListedRow extends SubscriberRow, Pick<SubscriberRecord, "behind
   readonly nodeId: string | null;
 }
 
-/** Lists all subscribers with their live owners and their backlogs. */
+/**
+ * Lists all subscribers with their live owners and their backlogs. A new epoch of the feed begins far above the last
+ * outcome (domain/cluster/epochs.ts): the numbers in between are no backlog.
+ */
 export const listSubscribers = statement<ListedRow>("list-subscribers")`
   SELECT ${COLUMNS}, o.instance_id, o.node_id,
-    greatest((SELECT f.last_seq FROM fencepost.feed AS f WHERE f.only_row) - s.position, 0) AS behind,
+    (
+      SELECT greatest(f.last_seq - s.position, 0) - CASE
+        WHEN s.position >= f.epoch_starts_after THEN 0
+        ELSE f.epoch_starts_after - greatest(
+          s.position,
+          (SELECT c.seq FROM fencepost.completion AS c WHERE c.seq <= f.epoch_starts_after ORDER BY c.seq DESC LIMIT 1)
+        )
+      END
+      FROM fencepost.feed AS f WHERE f.only_row
+    ) AS behind,
     (SELECT c.at FROM fencepost.completion AS c WHERE c.seq > s.position ORDER BY c.seq LIMIT 1) AS behind_since,
     clock_timestamp() AS read_at
   FROM fencepost.subscriber AS s
@@ -127,11 +139,10 @@ export const resumeSubscriber = statement<ChangedRow>("resume-subscriber")`${cha
   "paused_by = NULL, paused_why = NULL, paused_at = NULL, failing_since = NULL, next_try_at = NULL",
 )}`;
 
-/** Has subscriber $3 continue after position $4, in the present epoch. */
+/** Has subscriber $3 continue after position $4. A new epoch that it has not heard of is still announced to it. */
 export const replaySubscriber = statement<ChangedRow>("replay-subscriber")`${change(
   "replay",
-  `position = $4::bigint, done = '{}', failing_since = NULL, next_try_at = NULL,
-      epoch = (SELECT f.epoch FROM fencepost.feed AS f WHERE f.only_row)`,
+  "position = $4::bigint, done = '{}', failing_since = NULL, next_try_at = NULL",
 )}`;
 
 /** Begins the next generation of the secret of subscriber $3. $4: the present one; $5: the secret's id; $6: overlap. */
