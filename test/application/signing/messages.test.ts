@@ -306,6 +306,7 @@ describe("a signature that needs approval", () => {
 
   it("is never signed after a rejection, or if nobody approved it in time", async () => {
     const { entry, signatureId } = await waiting();
+    const asked = watchHolder(entry);
     await world.settle(entry.node.api.decideSignature(decide("reject", signatureId)));
     expect(await refusal(entry, request, "ann")).toMatchObject({ code: "CONFLICT" });
     const { signatureId: forgotten } = await sign(entry, permit({ requestId: "permit-2" }), "ann");
@@ -318,6 +319,7 @@ describe("a signature that needs approval", () => {
         .map(({ state }) => state)
         .sort(),
     ).toEqual(["EXPIRED", "REJECTED"]);
+    expect(asked).toEqual([]);
   });
 
   it("is judged by the policy in force when it is approved", async () => {

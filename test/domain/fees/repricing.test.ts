@@ -87,6 +87,18 @@ describe("the `market` repricing strategy", () => {
   });
 
   // protects [Sent again, priced again, stuck] src/domain/transaction/fees.ts
+  it("offers the market's price if a refused price is far below it", () => {
+    const refused = view(dynamic(10n, 1n), { refused: true, market: market(100n, [3n]) });
+    expect(marketRepricing.propose(refused)).toEqual(dynamic(203n, 3n));
+  });
+
+  it("offers no tip above the recommended fee cap", () => {
+    const offer = { maxFeePerGas: 5n * GWEI, maxPriorityFeePerGas: 9n * GWEI, isFixed: true };
+    expect(marketRepricing.propose(view(dynamic(1n, 1n), { market: { ...market(10n, [1n]), offer } }))).toEqual(
+      dynamic(5n, 5n),
+    );
+  });
+
   it("uses the base fee of the newest block, not a predicted fall", () => {
     const falling = { ...market(30n, [1n]), baseFees: [30n * GWEI, 26n * GWEI] };
     const verdict = reprice(marketRepricing, view(legacy(28n), { market: falling }), PLENTY);
