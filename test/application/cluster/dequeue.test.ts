@@ -81,7 +81,6 @@ const lostInDoubt = () => new FencepostError("NOT_LEADER", "lost", { outcome: "u
 it.each([
   ["it was begun before", { begunBefore: true }, () => notLeader("lost")],
   ["its outcome is unknown", {}, lostInDoubt],
-  // protects [Replicas that embed the library] src/application/cluster/owner-actions.ts
 ])("the owner does not put a request back if %s and the lane was lost", async (_, wishes, receive) => {
   const { putBack, answered, look } = bench([{ ...aRequest(1), ...wishes }], receive);
   await look();
@@ -91,7 +90,6 @@ it.each([
 it.each([
   ["was begun before", { begunBefore: true }, 0],
   ["may have been done", {}, 1],
-  // protects [Replicas that embed the library] src/application/cluster/owner-actions.ts
 ])("the owner answers a request that must not be repeated as unknown if it %s", async (_, wishes, carriedOut) => {
   const { received, putBack, outcomes, look } = bench([{ ...aRequest(1), repeatable: false, ...wishes }], lostInDoubt);
   await look();
