@@ -86,7 +86,6 @@ describe("the `market` repricing strategy", () => {
     expect(verdict).toMatchObject({ fees: { maxFeePerGas: 125n * GWEI, maxPriorityFeePerGas: 12_500_000_000n } });
   });
 
-  // protects [Sent again, priced again, stuck] src/domain/transaction/fees.ts
   it("offers the market's price if a refused price is far below it", () => {
     const refused = view(dynamic(10n, 1n), { refused: true, market: market(100n, [3n]) });
     expect(marketRepricing.propose(refused)).toEqual(dynamic(203n, 3n));
@@ -99,6 +98,7 @@ describe("the `market` repricing strategy", () => {
     );
   });
 
+  // protects [Sent again, priced again, stuck] src/domain/transaction/fees.ts
   it("uses the base fee of the newest block, not a predicted fall", () => {
     const falling = { ...market(30n, [1n]), baseFees: [30n * GWEI, 26n * GWEI] };
     const verdict = reprice(marketRepricing, view(legacy(28n), { market: falling }), PLENTY);
