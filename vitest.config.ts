@@ -56,10 +56,10 @@ const EACH = {
   ],
   testTimeout: 60_000,
   hookTimeout: 120_000,
-  pool: "forks",
+  pool: "forks" as const,
   // Worlds in memory are made and forgotten by the hundred: in a small young generation they are copied before they go.
   execArgv: ["--max-semi-space-size=64"],
-} as const;
+};
 
 export default defineConfig({
   test: {

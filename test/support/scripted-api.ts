@@ -248,7 +248,15 @@ export function sampleSignature(): SignatureView {
   const at = new Date("2026-11-18T12:00:00.000Z");
   return {
     ...{ signatureId: sampleTxId(77), lane: { chainId: CHAIN_ID, signer: SIGNER }, requestId: "permit-1" },
-    ...{ owner: "checkout", kind: "typedData", domain: "USD Coin", state: "SIGNED", rule: "usdc", amount: 100n, digest: sampleHash(1) },
+    ...{
+      owner: "checkout",
+      kind: "typedData",
+      domain: "USD Coin",
+      state: "SIGNED",
+      rule: "usdc",
+      amount: 100n,
+      digest: sampleHash(1),
+    },
     ...{ message: null, typedData: aPermit(SIGNER), createdAt: at, signedAt: at, expiresAt: null },
     decision: { actor: "operator:boss", reason: "checked", at },
   };

@@ -20,7 +20,7 @@ const LOOKS_TO_GO_ON = 2;
 export function weigh(doubt: Doubt, sight: "evidence" | "nothing"): Doubt {
   if (sight === "evidence") {
     const seen = doubt.seen + 1;
-    return { seen, clean: 0, stopped: doubt.stopped || seen >= SIGHTS_TO_STOP };
+    return { seen, clean: 0, stopped: seen >= SIGHTS_TO_STOP };
   }
   const clean = doubt.clean + 1;
   return doubt.stopped && clean < LOOKS_TO_GO_ON ? { ...doubt, clean } : NO_DOUBT;

@@ -1,6 +1,6 @@
 import { expect, it } from "vitest";
 import { Dequeue } from "../../../src/application/cluster/owner-actions.ts";
-import { notLeader } from "../../../src/domain/errors.ts";
+import { FencepostError, notLeader } from "../../../src/domain/errors.ts";
 import type { BegunRequest } from "../../../src/ports/left-request-store.ts";
 import type { LaneRequest } from "../../../src/ports/peers.ts";
 import { aLane } from "../../support/lane-samples.ts";
@@ -19,6 +19,7 @@ function bench(all: readonly BegunRequest[], receive: (request: LaneRequest) => 
   const received: LaneRequest[] = [];
   const putBack: string[] = [];
   const answered = new Set<string>();
+  const outcomes: unknown[] = [];
   const requests = new Dequeue({
     store: {
       beginRequests: async (_, __, except) => {
@@ -27,7 +28,10 @@ function bench(all: readonly BegunRequest[], receive: (request: LaneRequest) => 
         if (asked.length > 10) throw new Error("it does not end");
         return begun;
       },
-      answerRequest: async (leftId) => void answered.add(leftId),
+      answerRequest: async (leftId, _, json) => {
+        answered.add(leftId);
+        outcomes.push(JSON.parse(json).problem?.outcome);
+      },
       putBackRequest: async (leftId) => void putBack.push(leftId),
     },
     instanceId: () => "me",
@@ -43,7 +47,7 @@ function bench(all: readonly BegunRequest[], receive: (request: LaneRequest) => 
     await requests.look(() => [{ lane: LANE }]);
     await requests.settled();
   };
-  return { asked, received, putBack, answered, look };
+  return { asked, received, putBack, answered, outcomes, look };
 }
 
 // protects [Replicas that embed the library] src/application/cluster/owner-actions.ts
@@ -70,4 +74,25 @@ it("the owner marks each dequeued request as new or as already begun", async () 
     { body: { index: 1 }, owner: "shop", again: false },
     { body: { index: 2 }, owner: "shop", again: true },
   ]);
+});
+
+const lostInDoubt = () => new FencepostError("NOT_LEADER", "lost", { outcome: "unknown" });
+
+it.each([
+  ["it was begun before", { begunBefore: true }, () => notLeader("lost")],
+  ["its outcome is unknown", {}, lostInDoubt],
+])("the owner does not put a request back if %s and the lane was lost", async (_, wishes, receive) => {
+  const { putBack, answered, look } = bench([{ ...aRequest(1), ...wishes }], receive);
+  await look();
+  expect([putBack, [...answered]]).toEqual([[], []]);
+});
+
+it.each([
+  ["was begun before", { begunBefore: true }, 0],
+  ["may have been done", {}, 1],
+])("the owner answers a request that must not be repeated as unknown if it %s", async (_, wishes, carriedOut) => {
+  const { received, putBack, outcomes, look } = bench([{ ...aRequest(1), repeatable: false, ...wishes }], lostInDoubt);
+  await look();
+  expect(received).toHaveLength(carriedOut);
+  expect([putBack, outcomes]).toEqual([[], ["unknown"]]);
 });

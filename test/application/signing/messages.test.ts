@@ -354,6 +354,7 @@ describe("a signature that needs approval", () => {
     const { entry, signatureId } = await waiting();
     const other = permit({ requestId: "permit-1", value: "51" });
     expect(await refusal(entry, other, "ann"), "while it waits").toMatchObject({ code: "REQUEST_ID_REUSED" });
+    const asked = watchHolder(entry);
     await world.settle(entry.node.api.decideSignature(decide("reject", signatureId)));
     expect(await refusal(entry, request, "ann")).toMatchObject({ code: "CONFLICT" });
     expect(await refusal(entry, other, "ann"), "once rejected").toMatchObject({ code: "REQUEST_ID_REUSED" });
@@ -367,6 +368,7 @@ describe("a signature that needs approval", () => {
         .map(({ state }) => state)
         .sort(),
     ).toEqual(["EXPIRED", "REJECTED"]);
+    expect(asked).toEqual([]);
   });
 
   it("is judged by the policy in force when it is approved", async () => {

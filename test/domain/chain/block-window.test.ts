@@ -45,6 +45,18 @@ describe("a block window", () => {
     expect(window.above(12)).toEqual([]);
   });
 
+  it("may hold the chain that a block stands on if the block is one of it or older, and not if it is newer", () => {
+    const window = BlockWindow.of(THREE);
+    const mayStandOn = (number: number, hash: number) => window.mayStandOn({ number, hash: hashNumber(hash) });
+    expect([mayStandOn(9, 99), mayStandOn(11, 2), mayStandOn(11, 99), mayStandOn(13, 4)]).toEqual([
+      true,
+      true,
+      false,
+      false,
+    ]);
+    expect(BlockWindow.empty.mayStandOn(block(0, 0, 0))).toBe(false);
+  });
+
   it("keeps only the number, hash and parent hash of each block", () => {
     const heavy = { ...block(1, 1, 0), transactionHashes: Array(1_000).fill("0x") };
     expect(Object.keys(BlockWindow.of([heavy]).tip ?? {})).toEqual(["number", "hash", "parentHash"]);

@@ -15,6 +15,7 @@ describe("a method that an operator adds to /rpc", () => {
     ["personal_unlockAccount", "unlock"],
     ["personal_importRawKey", "import"],
     ["wallet_batchSends", "send"],
+    ["wallet_batchSigns", "sign"],
     ["bor_bulk_sendAll", "send"],
     ["eth_SEND", "send"],
     ["txpool_getAndSubmit", "submit"],

@@ -14,6 +14,7 @@ import {
   priceUnder,
   refuseOverCeiling,
   repricingLimit,
+  worstCost,
 } from "../../../src/domain/fees/ceilings.ts";
 import { CEILING_GROUPS, UNKNOWN_CHAIN } from "../../../src/domain/fees/default-ceilings.ts";
 import { type Fees, type FeeWishes, feeCap } from "../../../src/domain/transaction/fees.ts";
@@ -236,3 +237,21 @@ describe("the fee ceilings, for any input,", () => {
 function unsigned({ gas, value }: Content, fees: Fees): UnsignedTransaction {
   return { chainId: 1, nonce: 0, to: `0x${"b".repeat(40)}`, data: "0x", value, gas, fees, accessList: [] };
 }
+
+describe("the ceiling of a transaction's cost", () => {
+  it("covers value and blobs", () => {
+    const limit = feeLimit(ceilings({ maxCostWei: 1_000n }), { gas: 10n, value: 100n, blobCost: 400n });
+    expect(limit).toMatchObject({ most: 50n, variable: "FENCEPOST_MAX_COST_WEI" });
+  });
+
+  it("bounds the most that a transaction costs, as the ceiling of gas does", () => {
+    const set = ceilings({ maxFeeWei: 7n, maxGasCostWei: 50n });
+    expect([5n, 10n, undefined].map((gas) => worstCost(set, { value: 100n, ...(gas && { gas }) }))).toEqual([
+      135n,
+      150n,
+      150n,
+    ]);
+    const costly = { ...set, cost: 120n };
+    expect([100n, 121n].map((value) => worstCost(costly, { value, gas: 10n }))).toEqual([120n, 171n]);
+  });
+});

@@ -92,3 +92,28 @@ describe("the stepwise price increase", () => {
     expect(reprice(marketRepricing, { ...view, step }, 62n * GWEI)).toMatchObject({ verdict: "ceiling" });
   });
 });
+
+describe("a step of the price increase", () => {
+  it.each([
+    [
+      "base fee",
+      dynamic(22n, 2n),
+      { baseFees: [10n], priorityFees: [2n], gasPrice: 12n, dearer: { baseFee: 1_000n, tip: 2n, gasPrice: 1_002n } },
+      [22n, 42n, 284n, 2_002n],
+    ],
+    [
+      "tip, and by the base fee that both report",
+      dynamic(22n, 2n),
+      { baseFees: [10n], priorityFees: [2n], gasPrice: 12n, dearer: { baseFee: 10n, tip: 1_000n, gasPrice: 1_010n } },
+      [22n, 34n, 138n, 1_020n],
+    ],
+    [
+      "gas price",
+      { type: "legacy", gasPrice: 12n } as const,
+      { baseFees: [], priorityFees: [], gasPrice: 12n, dearer: { baseFee: 0n, tip: 0n, gasPrice: 1_200n } },
+      [12n, 24n, 169n, 1_200n],
+    ],
+  ])("doubles the %s at first, then takes the geometric mean", (_, first, market, caps) => {
+    expect(climbed(first, market).map(feeCap)).toEqual(caps);
+  });
+});

@@ -86,6 +86,18 @@ describe("the `market` repricing strategy", () => {
     expect(verdict).toMatchObject({ fees: { maxFeePerGas: 125n * GWEI, maxPriorityFeePerGas: 12_500_000_000n } });
   });
 
+  it("offers the market's price if a refused price is far below it", () => {
+    const refused = view(dynamic(10n, 1n), { refused: true, market: market(100n, [3n]) });
+    expect(marketRepricing.propose(refused)).toEqual(dynamic(203n, 3n));
+  });
+
+  it("offers no tip above the recommended fee cap", () => {
+    const offer = { maxFeePerGas: 5n * GWEI, maxPriorityFeePerGas: 9n * GWEI, isFixed: true };
+    expect(marketRepricing.propose(view(dynamic(1n, 1n), { market: { ...market(10n, [1n]), offer } }))).toEqual(
+      dynamic(5n, 5n),
+    );
+  });
+
   // protects [Sent again, priced again, stuck] src/domain/transaction/fees.ts
   it("uses the base fee of the newest block, not a predicted fall", () => {
     const falling = { ...market(30n, [1n]), baseFees: [30n * GWEI, 26n * GWEI] };

@@ -43,6 +43,24 @@ describe("a transaction that ends without being signed", () => {
   });
 });
 
+describe("a request id whose transaction retention deleted", () => {
+  const start = empty();
+  const spent = { ...start, requests: start.requests.set("old", { spent: true }) };
+
+  it("gets no second nonce and no reservation", () => {
+    expect(created(spent, { requestId: "old" }).result).toEqual({ result: "spent" });
+    const reserve = { kind: "reserve", floor: 0, reservationId: "r", requestId: "old", owner: null, ttlMs: 1, most: 9 };
+    expect(written(spent, reserve).outcome.result).toEqual({ result: "spent" });
+  });
+
+  it("signs no message", () => {
+    const signed = { ...start, messages: start.messages.set("old", { spent: true }) };
+    expect(written(signed, { kind: "signMessage", asked: { requestId: "old" } }).outcome).toMatchObject({
+      result: "spent",
+    });
+  });
+});
+
 describe("a mined replacement with a lower value than the original", () => {
   // protects [Replicas that embed the library] src/domain/ledger/guard.ts
   it("is counted with its own value against policy limits", () => {
@@ -131,5 +149,34 @@ describe("a transaction that is placed directly at a nonce", () => {
     const charged = changes.filter(({ kind }) => kind === "charged");
     expect(charged).toMatchObject([{ owner: "shop", pastKeyLimits: true, charge: { cost: 101n } }]);
     expect(bind("external", 1n).changes.filter((change) => "pastKeyLimits" in change)).toEqual([]);
+  });
+});
+
+describe("a write that does not belong to what it names", () => {
+  it("is refused for a lane of another signer", () => {
+    const lane = { ...LANE, signer: `0x${"9".repeat(40)}` } as const;
+    const write = { kind: "expire", fence: { ...FENCE, lane } } as const;
+    expect(() => apply(empty(), write, NOW)).toThrow("another lane");
+  });
+
+  it("is refused for an intake row of another transaction", () => {
+    const start = empty();
+    const [intent, other] = [anIntent(LANE), anIntent(LANE)];
+    const { txId, requestId, owner, fingerprint } = other;
+    const row = {
+      intakeId: 1,
+      txId,
+      requestId,
+      owner,
+      fingerprint,
+      acceptedAt: NOW,
+      approval: null,
+      unanswered: false,
+    };
+    const ledger = { ...start, intake: start.intake.set(1, row) };
+    const take = (of: typeof intent) =>
+      written(ledger, { kind: "allocate", floor: 0, items: [{ intent: of, intakeId: 1 }] }, LATER);
+    expect(() => take(intent)).toThrow("not of transaction");
+    expect(take(other).outcome.items).toMatchObject([{ result: "created", nonce: 0, createdAt: NOW }]);
   });
 });

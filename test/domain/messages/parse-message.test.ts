@@ -177,6 +177,15 @@ describe("typed data", () => {
     );
   });
 
+  it("encodes structs of structs too", () => {
+    const nested = {
+      A: [{ name: "b", type: "B" }],
+      B: [{ name: "c", type: "C[2]" }],
+      C: [{ name: "x", type: "uint256" }],
+    };
+    expect(encodeType(nested, "A")).toBe("A(B b)B(C[2] c)C(uint256 x)");
+  });
+
   it("named like members of every object is no way around its types", () => {
     expect(mistake({ types: { constructor: [] }, primaryType: "toString" })).toBe("typedData.primaryType");
     const hostile = JSON.parse('{"__proto__": [{"name": "x", "type": "bool"}]}') as object;

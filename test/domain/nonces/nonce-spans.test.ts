@@ -54,6 +54,11 @@ describe("the list of a lane's nonce ranges by status", () => {
     ]);
   });
 
+  it("shows no reservation that was released", () => {
+    const reservations = [{ nonce: 0, reservationId: "r", state: "RELEASED" as const }];
+    expect(shown(0, 0, { transactions: [], reservations, holes: [] })).toEqual(["0-0 foreign"]);
+  });
+
   it("covers exactly the requested range", () => {
     const transactions = Array.from({ length: 50 }, (_, nonce) => tx(nonce, nonce % 7 === 0 ? "STUCK" : "CONFIRMED"));
     const spans = spansOf(3, 40, { ...nothing, transactions });

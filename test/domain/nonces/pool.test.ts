@@ -99,6 +99,14 @@ describe("a sticky key of a signer pool", () => {
     }
     expect(stickyMember([], "key")).toBeNull();
   });
+
+  it("maps to the same signer in every version", () => {
+    expect(["customer-0", "customer-1", "customer-2"].map((key) => stickyMember(members, key))).toEqual([
+      signer(2),
+      signer(3),
+      signer(7),
+    ]);
+  });
 });
 
 describe("the idempotency key of a pool request", () => {

@@ -83,3 +83,9 @@ describe("the interval between paced batches", () => {
     expect(departures(new Departures(10, 1, flow), 3, nowMs)).toEqual([0, 10, 20].map((ms) => nowMs + ms));
   });
 });
+
+it("a small batch of work costs its share of an interval alone", () => {
+  const pace = new Departures(10, 1);
+  pace.left(0, 0.5);
+  expect(pace.waitMs(0)).toBe(5);
+});

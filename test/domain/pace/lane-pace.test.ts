@@ -1,7 +1,22 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { NO_DOUBT } from "../../../src/domain/chain/doubt.ts";
+import {
+  batchFailed,
+  claimUnproved,
+  countClaimed,
+  countCompared,
+  countReported,
+} from "../../../src/domain/pace/count-events.ts";
 import * as lane from "../../../src/domain/pace/lane-pace.ts";
+import {
+  cancelPutOff,
+  expiryAhead,
+  expiryAsked,
+  expiryLookDue,
+  overdueNow,
+  overdueSeen,
+} from "../../../src/domain/pace/lane-time.ts";
 
 const NEW = lane.NEW_LANE_PACE;
 const NOW = 1_000;
@@ -143,5 +158,69 @@ describe("nonce holes of a lane", () => {
     expect(seen).toMatchObject({ usedBelow: 7, holeLookOwed: false });
     expect(lane.holeLookDue(seen).holeLookOwed).toBe(true);
     expect(lane.countSeen(NEW, -1).usedBelow).toBe(0);
+  });
+});
+
+describe("a signer that is away", () => {
+  const fail = (pace: lane.LanePace, nowMs: number, lies = false) =>
+    lane.signerFailed(pace, { nowMs, now: new Date(nowMs), random: 1, reason: "silent", lies });
+
+  it("is asked later after each failure, up to a limit", () => {
+    const first = fail(NEW, NOW);
+    const second = fail(first, NOW + 500);
+    expect([first, second].map(({ signer }) => signer)).toMatchObject([
+      { untilMs: NOW + 500 },
+      { untilMs: NOW + 1_500 },
+    ]);
+    expect([499, 500].map((ms) => lane.signerAwaited(first, NOW + ms))).toEqual(["silent", null]);
+    expect(lane.signerAwaited(lane.signerAnswered(second), NOW)).toBeNull();
+  });
+
+  it("is away since its first failure, or since it began to return wrong signatures", () => {
+    const silent = fail(fail(NEW, 1), 2);
+    expect(silent.signer).toMatchObject({ since: new Date(1), lies: false });
+    expect(fail(silent, 3, true).signer).toMatchObject({ since: new Date(3), lies: true });
+  });
+});
+
+describe("the time until something expires", () => {
+  it("ends at the earliest expiry, and after a minute at the latest", () => {
+    const soon = expiryAhead(expiryAsked(NEW), NOW, 500);
+    expect(soon.expiry).toEqual({ kind: "at", ms: NOW + 500 });
+    expect(expiryAhead(soon, NOW, 900)).toBe(soon);
+    expect(expiryAhead(soon, NOW, 100).expiry).toEqual({ kind: "at", ms: NOW + 100 });
+    expect(expiryAhead(expiryAsked(NEW), NOW, 3_600_000).expiry).toEqual({ kind: "at", ms: NOW + 60_000 });
+    expect(expiryAhead(expiryLookDue(NEW), NOW, 500).expiry).toEqual({ kind: "at once" });
+  });
+
+  it("is not forgotten for a cancel that was put off", () => {
+    const waiting = cancelPutOff(overdueSeen(NEW, ["a", "b"]), "a", NOW + 5);
+    const again = overdueSeen(waiting, ["a", "c"]);
+    expect([NOW, NOW + 5].map((nowMs) => overdueNow(again, nowMs))).toEqual([["c"], ["a", "c"]]);
+  });
+});
+
+describe("the chain's transaction count of a lane", () => {
+  const { counts } = NEW;
+
+  it("is not compared by an answer that was requested before a batch failed", () => {
+    const failed = batchFailed(countCompared(NEW, { proven: 5, askedAtMs: NOW, after: counts.failures }));
+    expect(failed.counts).toMatchObject({ comparedAtMs: null, proven: 5 });
+    const late = countCompared(failed, { proven: 3, askedAtMs: NOW, after: counts.failures });
+    expect(late.counts).toMatchObject({ comparedAtMs: null, proven: 5 });
+    const fresh = countCompared(failed, { proven: 3, askedAtMs: NOW, after: failed.counts.failures });
+    expect(fresh.counts).toMatchObject({ comparedAtMs: NOW, proven: 3 });
+  });
+
+  it("that is not proven yet is claimed since its first block and its first time", () => {
+    const claimed = countClaimed(countClaimed(NEW, 7, 100), 7, 105);
+    expect(claimed.counts.claim).toEqual({ count: 7, atBlock: 100 });
+    const unproved = claimUnproved(claimUnproved(claimed, new Date(1)), new Date(2));
+    expect(unproved.counts.unproved).toEqual({ count: 7, since: new Date(1) });
+    expect([6, 7].map((reported) => countReported(unproved, reported, 6).counts.unproved === null)).toEqual([
+      true,
+      false,
+    ]);
+    expect(claimUnproved(NEW, new Date(1))).toBe(NEW);
   });
 });

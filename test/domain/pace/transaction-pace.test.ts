@@ -197,3 +197,35 @@ describe("the schedule of a transaction, after any events,", () => {
     );
   });
 });
+
+describe("the right to send a transaction", () => {
+  it("is used up by a send, an answer, a withdrawn receipt, and a lost sight", () => {
+    const requested = tx.requestedSend(signed);
+    const after = [
+      tx.spent(requested),
+      tx.taken(requested, "accepted", NEVER, TAKEN_AT),
+      tx.refused(requested, "unknown", { nowMs: NOW, random: 0 }),
+      tx.sightLost(requested, NOW),
+    ];
+    expect(after.map(({ claimed, sendRequested }) => [claimed, sendRequested])).toEqual(
+      after.map(() => [false, false]),
+    );
+    expect(tx.withdrawn(signed, 1, NOW).claimed).toBe(false);
+  });
+});
+
+describe("a transaction that an endpoint accepted", () => {
+  it("is passed over once enough blocks and enough time went by since it was first accepted", () => {
+    const again = tx.taken(tx.taken(signed, "accepted", NEVER, TAKEN_AT), "accepted", NEVER, {
+      block: 9,
+      ms: NOW + 900,
+    });
+    const least = { blocks: 2, ms: 1_000 };
+    const isPassedOver = (block: number, ms: number) => tx.isPassedOver(again, { block, ms }, least);
+    expect([isPassedOver(8, NOW + 1_000), isPassedOver(9, NOW + 999), isPassedOver(9, NOW + 1_000)]).toEqual([
+      false,
+      false,
+      true,
+    ]);
+  });
+});

@@ -3,7 +3,7 @@ import { createCodec } from "../../../src/adapters/evm/codec/codec.ts";
 import type { Address, Hex } from "../../../src/domain/lane.ts";
 import { parsePolicies } from "../../../src/domain/policy/parse.ts";
 import { type Asked, forbidden, isLimited, type Policy, policyFor } from "../../../src/domain/policy/policy.ts";
-import { UNUSED, type Use } from "../../../src/domain/policy/use.ts";
+import { added, chargedHour, UNUSED, type Use } from "../../../src/domain/policy/use.ts";
 import { forSigner, policiesOf } from "../../support/policies.ts";
 
 const codec = createCodec();
@@ -39,6 +39,13 @@ const usedUp = (hour: bigint, day: bigint): Use => ({
   day: { value: day, cost: day },
 });
 
+describe("the policy of a signer", () => {
+  it("replaces the policy for all signers", () => {
+    const { signers } = policiesOf({ signers: { [SIGNER]: { chains: [1] }, "*": { chains: [2] } } });
+    expect([SIGNER, TO].map((signer) => policyFor(signers, signer)?.chains)).toEqual([new Set([1]), new Set([2])]);
+  });
+});
+
 describe("a rule of a policy", () => {
   it("about chains allows only the listed chains", () => {
     expect(ruleOf({ chains: [1, 10] })).toBeNull();
@@ -57,6 +64,7 @@ describe("a rule of a policy", () => {
     const erc20 = { selectors: ["transfer(address,uint256)", "0x095EA7B3"] };
     expect(ruleOf(erc20, { data: "0xa9059cbb00" })).toBeNull();
     expect(ruleOf(erc20, { data: "0x095ea7b3" })).toBeNull();
+    expect(ruleOf(erc20, { data: "0xA9059CBB" })).toBeNull();
     expect(ruleOf(erc20, { data: "0xdeadbeef" })).toBe("signer.selectors");
     expect(ruleOf(erc20)).toBe("signer.selectors");
     expect(ruleOf({ selectors: ["0x"] })).toBeNull();
@@ -205,5 +213,33 @@ describe("a policy document", () => {
     const policy = { calls: [{ function: signature, arguments: { [name]: { max: "1" } } }] };
     const parsed = parsePolicies({ keys: { a: policy } }, codec);
     expect("mistakes" in parsed && parsed.mistakes).toHaveLength(1);
+  });
+});
+
+describe("a limit per transaction", () => {
+  it("holds for the whole worst case of a payload that adds to what was counted", () => {
+    const change = { worst: { value: 6n, cost: 6n }, more: { value: 1n, cost: 1n } };
+    expect(ruleOf({ maxValue: { perTransaction: "5" } }, change)).toBe("signer.maxValue.perTransaction");
+    expect(ruleOf({ maxValue: { perTransaction: "6" } }, change)).toBeNull();
+  });
+});
+
+describe("use of a limit", () => {
+  const hoursBefore = (hours: number) => NOON.getTime() - hours * 3_600_000;
+  const one = { value: 1n, cost: 1n };
+
+  it("is charged to its latest hour if the clock went back", () => {
+    expect(chargedHour(usedUp(1n, 1n), new Date(hoursBefore(3)))).toBe(NOON.getTime());
+  });
+
+  it("is corrected in the hour and day of the charge alone", () => {
+    const use = usedUp(5n, 9n);
+    expect(
+      [0, 3, 24].map((hours) => added(use, hoursBefore(hours), one)).map(({ hour, day }) => [hour.value, day.value]),
+    ).toEqual([
+      [6n, 10n],
+      [5n, 10n],
+      [5n, 9n],
+    ]);
   });
 });

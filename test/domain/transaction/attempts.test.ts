@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import type { Hash } from "../../../src/domain/lane.ts";
-import { attemptToSend, repricedKind, sendableAttempts } from "../../../src/domain/transaction/attempts.ts";
+import { attemptToSend, isPrivate, repricedKind, sendableAttempts } from "../../../src/domain/transaction/attempts.ts";
 import type { Attempt, AttemptKind } from "../../../src/domain/transaction/transaction.ts";
 
 function hash(ordinal: number): Hash {
@@ -75,5 +75,19 @@ describe("the kind of the next attempt if only the price changes", () => {
     [["cancel"], "cancel"],
   ])("after attempts of the kinds %j is %s", (kinds, expected) => {
     expect(repricedKind(attempts(...kinds))).toBe(expected);
+  });
+});
+
+describe("a transaction that was sent privately", () => {
+  it("stays private until its newest own attempt is public", () => {
+    const [first, second] = attempts("initial", "reprice") as [Attempt, Attempt];
+    const hidden = { ...first, private: true } as const;
+    expect([[], [hidden], [hidden, second], [hidden, ...attempts("foreign")]].map((all) => isPrivate(all))).toEqual([
+      false,
+      true,
+      false,
+      true,
+    ]);
+    expect([[], [second]].map((all) => isPrivate(all, true))).toEqual([true, false]);
   });
 });

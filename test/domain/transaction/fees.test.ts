@@ -2,11 +2,13 @@ import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import {
   baseFeeNow,
+  envelopeFor,
   type FeeMarket,
   type Fees,
   type FeeWishes,
   feeCap,
   isFullyPriced,
+  isHopelessCap,
   median,
   priceFirstAttempt,
 } from "../../../src/domain/transaction/fees.ts";
@@ -282,5 +284,21 @@ describe("fees that the caller requested", () => {
     expect(feeCap({ type: "eip1559", maxFeePerGas: 9n, maxPriorityFeePerGas: 1n })).toBe(9n);
     expect(feeCap({ type: "legacy", gasPrice: 7n })).toBe(7n);
     expect(feeCap({ type: "eip2930", gasPrice: 6n })).toBe(6n);
+  });
+});
+
+describe("fees of a transaction with an access list", () => {
+  it("have the type that allows one", () => {
+    const legacy = { type: "legacy", gasPrice: 1n } as const;
+    expect(envelopeFor(legacy, [{}])).toEqual({ ...legacy, type: "eip2930" });
+    expect(envelopeFor(legacy, [])).toBe(legacy);
+    const dynamic = { type: "eip1559", maxFeePerGas: 1n, maxPriorityFeePerGas: 1n } as const;
+    expect(envelopeFor(dynamic, [{}])).toBe(dynamic);
+  });
+});
+
+describe("a fee cap", () => {
+  it("is hopeless below half of the base fee", () => {
+    expect([4n, 5n, 9n].map((cap) => isHopelessCap(cap, 10n))).toEqual([true, false, false]);
   });
 });

@@ -3,7 +3,7 @@ import { describe, expect, it } from "vitest";
 import { createCodec } from "../../../src/adapters/evm/codec/codec.ts";
 import { normalisePayload } from "../../../src/application/requests/fields.ts";
 import type { Hash } from "../../../src/domain/lane.ts";
-import { fingerprint } from "../../../src/domain/transaction/fingerprint.ts";
+import { fingerprint, fingerprintOfJson } from "../../../src/domain/transaction/fingerprint.ts";
 import type { Payload } from "../../../src/domain/transaction/transaction.ts";
 
 const codec = createCodec();
@@ -114,3 +114,22 @@ it("a fingerprint depends only on the payload", () => {
 function flat({ to, data, value, gas, gasPrice, type }: Payload): readonly unknown[] {
   return [to, data, String(value), gas === undefined ? null : String(gas), String(gasPrice), type ?? null];
 }
+
+describe("the fingerprint of a request with a deadline", () => {
+  it("covers the deadline", () => {
+    const payload: Payload = { to: TO, data: "0x", value: 0n };
+    const prints = [{}, { validUntil: new Date(1) }, { validUntil: new Date(2) }].map((each) =>
+      fingerprint(payload, each),
+    );
+    expect(new Set(prints).size).toBe(3);
+  });
+});
+
+describe("the fingerprint of a JSON document", () => {
+  it("is the same in any order of members, and in one order of elements", () => {
+    expect(fingerprintOfJson({ a: 1, b: { c: [1, 2], d: 3n } })).toBe(
+      fingerprintOfJson({ b: { d: 3n, c: [1, 2] }, a: 1 }),
+    );
+    expect(fingerprintOfJson([1, 2])).not.toBe(fingerprintOfJson([2, 1]));
+  });
+});

@@ -39,6 +39,29 @@ describe("the window of deliveries", () => {
     expect(window.isEmpty).toBe(true);
   });
 
+  it("has each outcome once, though pages of the feed overlap", () => {
+    const window = fresh();
+    window.admit([outcome(1)], 2);
+    window.admit([outcome(1), outcome(3, 1)], 3);
+    window.admit([], 2);
+    expect([window.through, taken(window)]).toEqual([3, [1, 3]]);
+    window.delivered(outcome(1));
+    expect(taken(window)).toEqual([]);
+  });
+
+  it("has lanes with fewer failures first, and is failing since the first of them", () => {
+    const window = fresh();
+    window.admit([outcome(1), outcome(2, 1)], 2);
+    expect(taken(window)).toEqual([1, 2]);
+    const later = { ...failure(), now: new Date(AT.getTime() + 1) };
+    for (const each of [failure(), later]) {
+      window.failed(outcome(1), each);
+    }
+    window.failed(outcome(2, 1), later);
+    expect(window.failingSince).toEqual(AT);
+    expect(taken(window, 10_000)).toEqual([2, 1]);
+  });
+
   it("does not deliver again what was delivered above the stored position", () => {
     const window = new DeliveryWindow<Sample>({ position: 4, done: [6], failingSince: AT });
     window.admit([outcome(5), outcome(6, 1), outcome(7, 2)], 7);

@@ -1,7 +1,7 @@
 import { createRequire } from "node:module";
 import { join } from "node:path";
 import { fileURLToPath, pathToFileURL } from "node:url";
-import { rolldown } from "rolldown";
+import { type Plugin, rolldown } from "rolldown";
 import type { TestProject } from "vitest/node";
 import { makeTemporaryDirectory } from "../temporary-directory.ts";
 
@@ -13,12 +13,12 @@ declare module "vitest" {
 }
 
 /**
- * Bundles the simulation. A thousand simulations take most of a minute of CPU time as plain JavaScript, and three times
- * that in a process of vitest, where each use of an imported name is a call and coverage counts every branch.
+ * Bundles the simulation into a file of the directory and returns its path. A thousand simulations take most of a minute
+ * of CPU time as plain JavaScript, and three times that in a process of vitest, where each use of an imported name is a
+ * call and coverage counts every branch.
  */
-export default async function setup(project: TestProject): Promise<() => Promise<void>> {
-  const directory = await makeTemporaryDirectory();
-  const file = join(directory.path, "simulation.mjs");
+export async function bundleSimulation(directory: string, ...plugins: Plugin[]): Promise<string> {
+  const file = join(directory, "simulation.mjs");
   // vitest is loaded from its installed path; its `expect` works in any process.
   const vitest = new URL("dist/index.js", pathToFileURL(createRequire(import.meta.url).resolve("vitest/package.json")));
   const bundle = await rolldown({
@@ -26,9 +26,15 @@ export default async function setup(project: TestProject): Promise<() => Promise
     platform: "node",
     external: ["vitest"],
     logLevel: "warn",
+    plugins,
   });
   await bundle.write({ file, paths: { vitest: vitest.href }, codeSplitting: false });
   await bundle.close();
-  project.provide("simulation", file);
+  return file;
+}
+
+export default async function setup(project: TestProject): Promise<() => Promise<void>> {
+  const directory = await makeTemporaryDirectory();
+  project.provide("simulation", await bundleSimulation(directory.path));
   return () => directory.remove();
 }

@@ -5,19 +5,13 @@ import { dirname, join } from "node:path";
 import { expect, inject, it } from "vitest";
 import type { Played } from "./play.ts";
 import { expectTrouble } from "./troubles.ts";
+import { V8_OPTIONS } from "./v8-options.ts";
 
 /** FENCEPOST_SIM_SEEDS sets the number of seeds, FENCEPOST_SIM_FIRST the first one. */
 const FIRST = Number(process.env.FENCEPOST_SIM_FIRST ?? 1);
 const COUNT = Math.ceil(Number(process.env.FENCEPOST_SIM_SEEDS ?? 1_000) / 4);
 /** Smallest number of seeds in which every kind of fault occurs. */
 const ENOUGH = 200;
-
-/**
- * V8 options for a program that runs much code for a short time. With V8's defaults, a third of the CPU time is spent
- * on optimising functions that soon end, and a fifth of the rest on a young generation that is too small. Stack traces
- * are recorded only when a seed is replayed.
- */
-const V8_OPTIONS = ["--interrupt-budget=1000000", "--max-semi-space-size=64", "--stack-trace-limit=0"];
 
 /**
  * Runs a quarter of all seeds in a process of its own. Each quarter is a test file, so that they are spread over all

@@ -1,0 +1,48 @@
+import { availableParallelism } from "node:os";
+import { parseArgs } from "node:util";
+import type { Mutant } from "./mutant.ts";
+
+export interface MutantOptions {
+  /** Runs the simulation instead of the tests. */
+  readonly simulation: boolean;
+  /** Seeds per mutant of the simulation. */
+  readonly seeds: number;
+  readonly workers: number;
+  /** Regular expression for name or file; null: all rows. */
+  readonly only: string | null;
+  /** Number of rows in a sample; null: all rows. */
+  readonly sample: number | null;
+  /** Selects the sample: a workflow that counts up covers the whole table in turn. */
+  readonly turn: number;
+}
+
+export function parseOptions(argv: readonly string[]): MutantOptions {
+  const { values } = parseArgs({
+    args: [...argv],
+    options: {
+      simulation: { type: "boolean", default: false },
+      seeds: { type: "string", default: "300" },
+      workers: { type: "string", default: String(Math.min(4, availableParallelism())) },
+      only: { type: "string" },
+      sample: { type: "string" },
+      turn: { type: "string", default: "0" },
+    },
+  });
+  return {
+    simulation: values.simulation,
+    seeds: Number(values.seeds),
+    workers: Number(values.workers),
+    only: values.only ?? null,
+    sample: values.sample === undefined ? null : Number(values.sample),
+    turn: Number(values.turn),
+  };
+}
+
+/** Rows that the options select. A sample is a contiguous part of the table, so that consecutive turns cover it all. */
+export function selected(table: readonly Mutant[], { only, sample, turn }: MutantOptions): readonly Mutant[] {
+  const pattern = only === null ? /(?:)/ : new RegExp(only, "i");
+  const rows = table.filter(({ name, file }) => pattern.test(name) || pattern.test(file));
+  if (sample === null || sample >= rows.length) return rows;
+  const first = (turn * sample) % rows.length;
+  return [...rows, ...rows].slice(first, first + sample);
+}

@@ -1,0 +1,60 @@
+import { fork } from "node:child_process";
+import { once } from "node:events";
+import { resolve } from "node:path";
+import { fileURLToPath } from "node:url";
+import { bundleSimulation } from "../support/simulation/bundle.ts";
+import type { Played } from "../support/simulation/play.ts";
+import { V8_OPTIONS } from "../support/simulation/v8-options.ts";
+import { makeTemporaryDirectory } from "../support/temporary-directory.ts";
+import { type Mutant, mutated } from "./mutant.ts";
+import type { Result } from "./report.ts";
+
+const ROOT = fileURLToPath(new URL("../../", import.meta.url));
+/** Seeds per message, after which the result is looked at. */
+const AT_ONCE = 10;
+/** Time limit of one part: with some mutants a simulation never ends. */
+const PART_MS = 120_000;
+
+/** Plays seeds with a mutant in place until one fails. */
+export async function playMutant(mutant: Mutant, seeds: number): Promise<Result> {
+  const startedAt = performance.now();
+  const directory = await makeTemporaryDirectory();
+  const { name, file } = mutant;
+  const result = (verdict: Result["verdict"], detail: string): Result => {
+    return { name, file, verdict, detail, ms: Math.round(performance.now() - startedAt) };
+  };
+  try {
+    let applied = false;
+    const bundle = await bundleSimulation(directory.path, {
+      name: "mutant",
+      transform(code: string, id: string) {
+        if (id !== resolve(ROOT, file)) return null;
+        applied = true;
+        return mutated(mutant, code);
+      },
+    });
+    if (!applied) return result("survived", "the simulation does not load this file");
+    for (let first = 1; first <= seeds; first += AT_ONCE) {
+      const [failure] = await failuresOf(bundle, first, Math.min(AT_ONCE, seeds - first + 1));
+      if (failure !== undefined) return result("found", failure);
+    }
+    return result("survived", `${seeds} seeds`);
+  } finally {
+    await directory.remove();
+  }
+}
+
+/** Failures of a part of the seeds. A process that ends or hangs counts as one. */
+async function failuresOf(bundle: string, first: number, count: number): Promise<readonly string[]> {
+  const child = fork(bundle, [String(first), String(count)], {
+    execArgv: V8_OPTIONS,
+    stdio: "ignore",
+    timeout: PART_MS,
+    killSignal: "SIGKILL",
+  });
+  const ended = once(child, "exit").then(([code, signal]) => [
+    `the process that plays from seed ${first} on ended with ${code ?? signal}`,
+  ]);
+  const played = once(child, "message").then(([message]) => (message as Played).failures);
+  return await Promise.race([played, ended]);
+}
