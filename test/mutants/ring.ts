@@ -47,7 +47,10 @@ async function startVitest(): Promise<Vitest> {
 
 /** Names of the failed tests; empty if all pass. Throws if no test ran. */
 async function failuresOf(vitest: Vitest, specifications: readonly TestSpecification[]): Promise<readonly string[]> {
-  const { testModules, unhandledErrors } = await vitest.runTestSpecifications([...specifications]);
+  const run = await vitest.runTestSpecifications([...specifications]);
+  // A run also returns modules of earlier runs that ended at their first failure.
+  const wanted = new Set(specifications.map(({ moduleId }) => moduleId));
+  const testModules = run.testModules.filter(({ moduleId }) => wanted.has(moduleId));
   const failed = testModules.flatMap((module) => [
     ...[...module.children.allTests("failed")].map(({ fullName }) => fullName),
     ...module.errors().map(({ message }) => message),
@@ -55,7 +58,7 @@ async function failuresOf(vitest: Vitest, specifications: readonly TestSpecifica
   ]);
   const passed = testModules.flatMap((module) => [...module.children.allTests("passed")]);
   if (failed.length === 0 && passed.length === 0) throw new Error("no test ran");
-  return [...failed, ...unhandledErrors.map(String)];
+  return [...failed, ...run.unhandledErrors.map(String)];
 }
 
 async function main(rows: readonly Mutant[], report: (result: Result) => void): Promise<void> {

@@ -56,10 +56,14 @@ export const LEDGER_STATE = [
     [
       [
         "a signature that waits for approval is not counted yet",
-        "if (approval === null) count(draft, allowed);",
-        "count(draft, allowed);",
+        "if (approval === null) count(draft, allowed, wholeOf(allowed));",
+        "count(draft, allowed, wholeOf(allowed));",
       ],
-      ["an allowed message that was not signed is judged again", 'if (known.state === "ALLOWED") {', "if (false) {"],
+      [
+        "an allowed message that was not signed is judged again",
+        'if (known.state !== "ALLOWED") return kept(known);',
+        "return kept(known);",
+      ],
       [
         "a message is not approved too late",
         'if (isOver(draft, known)) return { result: "conflict"',
