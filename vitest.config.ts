@@ -46,7 +46,9 @@ const EACH = {
     // Each example as its reader has it, installed by npm: `npm run test:examples`.
     ...(process.env.FENCEPOST_EXAMPLES_LONG === undefined ? ["test/integration/examples/**"] : []),
     // A browser on a real node, and the pictures of the documents: `npm run test:dashboard`.
-    ...(process.env.FENCEPOST_DASHBOARD_LONG === undefined ? ["test/integration/dashboard/**"] : []),
+    ...(process.env.FENCEPOST_DASHBOARD_LONG === undefined
+      ? ["test/integration/dashboard/**", "test/adapters/dashboard/{every-page,outcomes-and-messages}.test.ts"]
+      : []),
     // Clients of other makers, installed for it: `npm run test:clients`.
     ...(process.env.FENCEPOST_CLIENTS === undefined ? ["test/integration/clients/**"] : []),
     // Attacks from outside on a real node: lying endpoints, weak keys, stalled wires: `npm run test:attacks`.

@@ -15,7 +15,7 @@ const LOOKS_AGAIN = "test/support/wait-until.ts";
  * Tests that may be skipped on a machine without a browser or PgBouncer; they then report the skip on standard error.
  */
 const LOUD_SKIP =
-  /^test\/adapters\/(dashboard\/(browser|blind|notices|approvals|operating|outcomes-and-messages|strip)|postgres\/pooled)\.test\.ts:\d+: skipIf$/;
+  /^test\/adapters\/(dashboard\/(browser|blind|every-page|notices|approvals|operating|outcomes-and-messages|strip)|postgres\/pooled)\.test\.ts:\d+: skipIf$/;
 /** Lower limit of test lines per source line. Raise it as tests grow; never lower it. */
 const LEAST_TESTS_PER_SOURCE_LINE = 1;
 

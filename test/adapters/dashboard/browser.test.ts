@@ -6,8 +6,7 @@ import { httpOptions } from "../../support/http-app.ts";
 import { night, STUCK_TX } from "../../support/staged/night.ts";
 import { type Asked, Refusal } from "../../support/staged/staged-node.ts";
 import { waitUntil } from "../../support/wait-until.ts";
-import { AXE, violationsOn } from "./accessibility.ts";
-import { leave, shows, visit } from "./visit.ts";
+import { LANE, leave, PAGES, shows, visit } from "./visit.ts";
 
 if (browserPath === undefined) {
   process.stderr.write(
@@ -16,8 +15,6 @@ if (browserPath === undefined) {
 }
 
 const SIGNER = "0xf39Fd6e51aad88F6F4ce6aB8827279cffFb92266";
-const LANE = `#/lanes/8453/${SIGNER}`;
-const PAGES = ["#/", "#/tx", `#/tx/${STUCK_TX}`, "#/lanes", LANE, "#/feed", "#/cluster", "#/policies"];
 
 let browser: Browser;
 
@@ -266,18 +263,6 @@ describe.skipIf(browserPath === undefined)("the dashboard in a browser", () => {
     expect(await page.locator(".state", { hasText: "cancelled" }).first().getAttribute("class")).toBe("state closed");
     expect(await page.locator(".state", { hasText: "reverted" }).first().getAttribute("class")).toBe("state failed");
   });
-
-  it("passes the accessibility checks of axe on every page, in both colour schemes", async () => {
-    const { page, open } = await visit(browser, { isDev: true, context: { colorScheme: "light" } });
-    const found: string[] = [];
-    await open("#/");
-    await page.evaluate(AXE);
-    for (const place of PAGES) {
-      await open(place);
-      found.push(...(await violationsOn(page)).map((each) => `${place} ${each}`));
-    }
-    expect(found).toEqual([]);
-  }, 180_000);
 
   // protects [Attacks] src/adapters/dashboard/public/dom.js, src/adapters/dashboard/public/formats.js
   it("shows text from outside without markup or hidden characters", async () => {

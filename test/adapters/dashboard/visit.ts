@@ -1,7 +1,11 @@
 import type { Browser, BrowserContextOptions, Page } from "playwright-core";
 import type { DashboardOptions } from "../../../src/adapters/dashboard/files.ts";
-import { type NightOptions, night } from "../../support/staged/night.ts";
+import { type NightOptions, night, STUCK_TX } from "../../support/staged/night.ts";
 import { type Scene, type StagedNode, startStagedNode } from "../../support/staged/staged-node.ts";
+
+export const LANE = "#/lanes/8453/0xf39Fd6e51aad88F6F4ce6aB8827279cffFb92266";
+/** Pages that every test of all pages opens. */
+export const PAGES = ["#/", "#/tx", `#/tx/${STUCK_TX}`, "#/lanes", LANE, "#/feed", "#/cluster", "#/policies"];
 
 export interface Visit {
   readonly page: Page;
