@@ -24,6 +24,7 @@ export function stepsOf({ scripts }) {
     ["changelog", "node scripts/release-check.mjs --changelog"],
     ["test", "npm test"],
     ...suites.map((name) => [name, `npm run ${name}`]),
+    ["model", "npm run model"],
     ["mutants", "npm run mutants"],
     ["publish", "npm publish --dry-run --ignore-scripts"],
     ["publish:client", "npm run build:client && npm publish ./dist-client --dry-run --ignore-scripts"],
