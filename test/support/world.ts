@@ -10,6 +10,7 @@ import type { Policies } from "../../src/domain/policy/policy.ts";
 import { isSettled } from "../../src/domain/transaction/transitions.ts";
 import type { Clock } from "../../src/ports/clock.ts";
 import type { Failpoints } from "../../src/ports/failpoints.ts";
+import type { Peers } from "../../src/ports/peers.ts";
 import type { StuckResolutionHook } from "../../src/ports/stuck-hook.ts";
 import type { TelemetryEvent } from "../../src/ports/telemetry.ts";
 import { noWakeUps } from "../../src/ports/wake-ups.ts";
@@ -121,6 +122,7 @@ export interface WorldNode {
   /** The node's session lock; null if the node has no lasting database session. */
   readonly lock: MemorySessionLock | null;
   readonly signer: FakeSigner;
+  readonly peers: Peers;
   /** The node's chain port; a test may put another chain behind it. */
   readonly rpc: DirectChain;
 }
@@ -225,6 +227,7 @@ export class World {
       this.draw,
     ).remember();
     this.chain.holdKeys(...nodeSigners);
+    const peers = this.network.connect();
     const node = new FencepostNode(
       {
         store: latency === undefined ? store : delayed(store, latency),
@@ -235,7 +238,7 @@ export class World {
           },
         ],
         signer,
-        peers: this.network.connect(),
+        peers,
         wakeUps: wakeUps ?? noWakeUps,
         sessionLock: lock ?? noSessionLock,
         codec: createFakeCodec(),
@@ -264,7 +267,7 @@ export class World {
         (lane, request) => node.actions.receive(lane, request),
         (kill) => node.kills.receive(kill),
       );
-    const entry: WorldNode = { node, store, faults, events, url, wakeUps, lock, signer, rpc: chain };
+    const entry: WorldNode = { node, store, faults, events, url, wakeUps, lock, signer, peers, rpc: chain };
     this.nodes.push(entry);
     return entry;
   }

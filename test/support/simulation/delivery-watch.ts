@@ -1,3 +1,4 @@
+import { DatabaseClock } from "../../../src/application/database-clock.ts";
 import { type LaneKey, laneKey } from "../../../src/domain/lane.ts";
 import type { ReceiverAnswer } from "../../../src/domain/webhooks/receiver-answers.ts";
 import type { OutcomeFilter } from "../../../src/domain/webhooks/subscriber.ts";
@@ -35,6 +36,8 @@ interface Run {
   done: ReadonlySet<number>;
   epoch: number;
   readonly lanes: Map<LaneKey, LastOfLane>;
+  /** Outcomes that the receiver took from this run. A replay does not take them back: it begins another run. */
+  readonly taken: Set<number>;
   underWay: number;
   limit: number;
   notBeforeMs: number;
@@ -63,6 +66,8 @@ export class DeliveryWatch {
   private readonly world: World;
   private readonly runs = new Map<string, Run>();
   private readonly watched = new Map<string, Watched>();
+  /** The clock of each node, by its URL. */
+  private readonly clocks = new Map<string, DatabaseClock>();
 
   constructor(world: World) {
     this.world = world;
@@ -70,8 +75,16 @@ export class DeliveryWatch {
     state.subscribers = new WatchedMap(state.subscribers, (id, before, after) => this.changed(id, before, after));
   }
 
-  /** Follows the terms that this node gets. */
-  follow({ store, url }: WorldNode): void {
+  /** Follows the terms that this node gets, and its clock. */
+  follow({ store, url, peers }: WorldNode): void {
+    const nodeClock = new DatabaseClock(this.world.clock);
+    this.clocks.set(url, nodeClock);
+    const know = peers.know.bind(peers);
+    // A node reads the time from the list of instances, and at once passes the list on to its connections to peers.
+    peers.know = (instances) => {
+      if (instances[0] !== undefined) nodeClock.observe(instances[0].readAt);
+      know(instances);
+    };
     const claim = store.claimSubscribers.bind(store);
     store.claimSubscribers = async (...asked) => {
       const claimed = await claim(...asked);
@@ -128,7 +141,8 @@ export class DeliveryWatch {
     const { clock } = this.world;
     const waitMs = (nextTryAt?.getTime() ?? 0) - clock.now().getTime();
     return {
-      ...{ claimed, position, epoch, done: new Set(claimed.done), lanes: new Map(), underWay: 0, limit: 1 },
+      ...{ claimed, position, epoch, done: new Set(claimed.done), lanes: new Map(), taken: new Set() },
+      ...{ underWay: 0, limit: 1 },
       ...{ notBeforeMs: clock.monotonicMs() + waitMs, deliveredAtMs: Number.NEGATIVE_INFINITY, isGone: false },
     };
   }
@@ -157,11 +171,19 @@ export class DeliveryWatch {
     if (run.isGone) return "after the receiver was gone";
     if (nowMs < run.notBeforeMs) return "before the receiver is to be tried again";
     if (run.underWay >= run.limit) return `beside ${run.underWay} others, of ${run.limit}`;
-    const { generation, rotatedUntil, url: receiver } = run.claimed.subscriber;
-    const isRotating = rotatedUntil !== null && rotatedUntil > clock.now();
-    const expected = isRotating ? [generation, generation - 1] : [generation];
-    if (message.generations.join() !== expected.join()) return `signed by generations ${message.generations}`;
+    const { url: receiver } = run.claimed.subscriber;
+    const isSigned = message.generations.join() === this.generations(url, run).join();
+    if (!isSigned) return `signed by generations ${message.generations}`;
     return message.url === receiver ? null : `to ${message.url}`;
+  }
+
+  /** Generations that sign now. After a late answer of the database, the node's clock is behind, and never ahead. */
+  private generations(url: string, { claimed }: Run): readonly number[] {
+    const { generation, rotatedUntil } = claimed.subscriber;
+    const now = this.world.clock.now();
+    const known = this.clocks.get(url)?.now() ?? now;
+    const isRotating = rotatedUntil !== null && rotatedUntil > (known < now ? known : now);
+    return isRotating ? [generation, generation - 1] : [generation];
   }
 
   /** Why this event may not be delivered now; null if it may. */
@@ -195,9 +217,8 @@ export class DeliveryWatch {
       const isEarly = nowMs < last.atMs + SHORTEST_PAUSE_MS && run.deliveredAtMs < last.atMs;
       if (isEarly) return `${nowMs - last.atMs} ms after it failed`;
     }
-    const { taken } = this.of(run.claimed.term.subscriberId);
     const skipped = this.between(run.position, seq - 1).find(
-      (each) => laneKey(each.lane) === laneKey(lane) && !run.done.has(each.seq) && !taken.has(each.seq),
+      (each) => laneKey(each.lane) === laneKey(lane) && !run.done.has(each.seq) && !run.taken.has(each.seq),
     );
     const isSkipped = skipped !== undefined && this.isWanted(run.claimed.subscriber.filter, skipped);
     return isSkipped ? `before ${skipped.seq} of its lane` : null;
@@ -229,10 +250,12 @@ export class DeliveryWatch {
       this.count(taken.has(seq) ? "outcome delivered again" : "outcome delivered");
       if (CLERKS.has(run.claimed.subscriber.createdBy ?? "")) this.count("outcome delivered to a limited key");
       taken.add(seq);
+      run.taken.add(seq);
     } else if (event.kind === "epoch.changed") {
       this.count("epoch delivered");
       Object.assign(run, { position: event.resumeAfter, done: new Set(), epoch: event.epoch });
       run.lanes.clear();
+      run.taken.clear();
     }
   }
 

@@ -66,10 +66,16 @@ export class Receivers {
         return { secret: `whsec_${secretId}`, secretId };
       },
       canSign: ({ subscriberId, generation }, secretId) => secretId === `${subscriberId}/${generation}`,
-      send: async (message) => {
+      send: (message) => {
         const node = entry();
         if (node === null) throw new Error("a node that does not exist yet delivers");
-        return this.take(node, message);
+        const delivery = this.watch.begun(node, message);
+        const answer = this.take(message);
+        // The first reaction to this promise: the node's own comes next, so that nothing happens before it knows, too.
+        void answer.then((given) => {
+          if (message.signal?.aborted !== true) this.watch.answered(delivery, given);
+        });
+        return answer;
       },
     };
   }
@@ -90,14 +96,11 @@ export class Receivers {
     this.moods.clear();
   }
 
-  private async take(node: WorldNode, message: WebhookMessage): Promise<ReceiverAnswer> {
-    const delivery = this.watch.begun(node, message);
+  private async take(message: WebhookMessage): Promise<ReceiverAnswer> {
     const mood = MOODS[this.moods.get(message.url) ?? "well"] ?? well;
     const { answer, ms } = mood(this.dice, message);
     const isCut = ms > 0 && (await this.isCutWithin(ms, message.signal));
-    if (isCut || message.signal?.aborted === true) return silence("the node ended it");
-    this.watch.answered(delivery, answer);
-    return answer;
+    return isCut ? silence("the node ended it") : answer;
   }
 
   private async isCutWithin(ms: number, signal: AbortSignal | undefined): Promise<boolean> {
