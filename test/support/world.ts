@@ -272,11 +272,12 @@ export class World {
     return entry;
   }
 
-  /** Sends a caller's signed transaction to the chain, past every node. */
-  async sendHidden(rawTransaction: Hex): Promise<void> {
+  /** Sends a caller's signed transaction to the chain, past every node, and returns its hash. */
+  async sendHidden(rawTransaction: Hex): Promise<Hash> {
     const { txHash, signer, unsigned } = await createFakeCodec().decodeTransaction(rawTransaction);
     this.hidden.set(txHash, { signer, nonce: unsigned.nonce });
     this.wire.duringOthers(() => this.chain.submit(rawTransaction));
+    return txHash;
   }
 
   /**

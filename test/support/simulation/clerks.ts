@@ -1,7 +1,8 @@
 import { FencepostError } from "../../../src/domain/errors.ts";
-import type { Address } from "../../../src/domain/lane.ts";
+import type { Address, Hash, Hex } from "../../../src/domain/lane.ts";
+import { isSettled } from "../../../src/domain/transaction/transitions.ts";
 import { FakeSigner } from "../../doubles/memory-signer.ts";
-import { waitingIntake } from "../../doubles/memory-store/state.ts";
+import { hashKey, waitingIntake } from "../../doubles/memory-store/state.ts";
 import { CHAIN_ID, SIGNERS, TO, type World, type WorldNode } from "../world.ts";
 import { Actor } from "./actor.ts";
 import type { Dice } from "./dice.ts";
@@ -9,6 +10,7 @@ import { PAYER } from "./payers.ts";
 
 const CLIENT_TIMEOUT_MS = 3_000;
 const PATIENCE = 40;
+const SENT_AGAIN_MS = 3_000;
 const ACTOR = "operator:clerk";
 /** First value of the clerks' payloads, far from those of other actors, so that a payload shows its sender. */
 const FIRST_VALUE = 90_000_000;
@@ -117,9 +119,23 @@ export class Clerks extends Actor {
     if (reserved === null || reserved.reservation.state !== "RESERVED") return;
     const { nonce, reservationId } = reserved.reservation;
     const rawTransaction = await this.sign(signer, nonce, FIRST_VALUE + serial * 10);
-    await this.world.sendHidden(rawTransaction);
-    const txHash = [...this.world.hidden].find(([, sent]) => sent.signer === signer && sent.nonce === nonce)?.[0];
+    const txHash = await this.world.sendHidden(rawTransaction);
+    void this.keepSending(rawTransaction, txHash);
     await this.surely((api) => api.markUsed(reservationId, { txHash }));
+  }
+
+  /**
+   * Sends a transaction again for as long as a node follows its hash: no node has its bytes, so if the chain loses them
+   * or a reorg drops them, only the clerk can send them.
+   */
+  private async keepSending(rawTransaction: Hex, txHash: Hash): Promise<never> {
+    for (;;) {
+      await this.world.clock.sleep(SENT_AGAIN_MS);
+      const { state } = this.world.database;
+      const known = state.hashes.get(hashKey(CHAIN_ID, txHash));
+      const row = known === undefined ? undefined : state.transactions.get(known.txId);
+      if (row !== undefined && !isSettled(row.state)) await this.world.sendHidden(rawTransaction);
+    }
   }
 
   private async sign(signer: Address, nonce: number, value: number) {

@@ -52,6 +52,8 @@ interface Watched {
   readonly ids: Map<string, string>;
   /** Positions to which somebody asked to go back. */
   readonly replays: Set<number>;
+  /** All filters that the subscriber has had, the newest last. */
+  readonly filters: OutcomeFilter[];
   isGone: boolean;
   endedAtMs: number;
 }
@@ -96,6 +98,11 @@ export class DeliveryWatch {
   /** Call this before a request to replay may be carried out. */
   mayReplay(subscriberId: string, after: number): void {
     this.of(subscriberId).replays.add(after);
+  }
+
+  /** All filters that the subscriber has had, the newest last. */
+  filtersOf(subscriberId: string): readonly OutcomeFilter[] {
+    return this.of(subscriberId).filters;
   }
 
   begun(node: WorldNode, message: WebhookMessage): Delivery {
@@ -152,7 +159,7 @@ export class DeliveryWatch {
     if (known !== undefined) return known;
     const made: Watched = {
       ...{ taken: new Set<number>(), ids: new Map<string, string>(), replays: new Set<number>() },
-      ...{ isGone: false, endedAtMs: 0 },
+      ...{ filters: [], isGone: false, endedAtMs: 0 },
     };
     this.watched.set(subscriberId, made);
     return made;
@@ -278,6 +285,8 @@ export class DeliveryWatch {
     const watched = this.of(id);
     const isOver = after?.token !== before?.token || after?.subscriber.paused !== null;
     if (isOver) watched.endedAtMs = this.world.clock.monotonicMs();
+    if (after !== undefined && after.subscriber.filter !== before?.subscriber.filter)
+      watched.filters.push(after.subscriber.filter);
     if (before === undefined || after === undefined) return;
     if (after.token === before.token) this.stored(id, before, after);
     else if (after.owner !== before.owner && after.owner !== null) this.claimed(before, after);
