@@ -3,6 +3,7 @@
  * facts (application/queries/explain.ts).
  */
 
+import { isHashAlone } from "../transaction/attempts.ts";
 import { isSettled } from "../transaction/transitions.ts";
 import { inWords, requestsOf, type Step } from "./advice.ts";
 import {
@@ -192,9 +193,9 @@ function missingIn({ chain: { balance, minedCount } }: Situation) {
   return missing.length === 0 ? "" : ` Not known now: ${missing.join(", ")}.`;
 }
 
-function askedFor({ transaction: { asked, receipt, subState }, now }: Situation) {
+function askedFor({ transaction: { asked, receipt, subState, attempts }, now }: Situation) {
   if (asked === null || receipt !== null) return "";
-  const waits = subState === "BROADCAST" ? "waits for a block" : "waits to be sent";
+  const waits = subState === "BROADCAST" || isHashAlone(attempts) ? "waits for a block" : "waits to be sent";
   return ` Asked ${agoInWords(asked.at, now)} by ${asked.by} (${asked.action}), ${waits}.`;
 }
 

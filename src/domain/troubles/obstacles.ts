@@ -257,11 +257,15 @@ export const OWN_RULES: readonly Rule[] = [
   },
   answered("nonceTooHigh"),
   answered("unknown"),
-  ({ transaction: { withdrawn, since } }) =>
-    withdrawn && { code: "REORGED", text: "it was mined, and its block left the chain; it is sent again", since },
+  ({ transaction: { withdrawn, since, attempts } }) => {
+    const again = isHashAlone(attempts) ? BY_ITS_CALLER : "it is sent again";
+    return withdrawn && { code: "REORGED", text: `it was mined, and its block left the chain; ${again}`, since };
+  },
   ({ transaction: { state, reason, since } }) =>
     state === "STUCK" && { code: "STUCK", text: reason ?? "no reason was kept", since },
 ];
+
+const BY_ITS_CALLER = "only its caller can send it again";
 
 const ANSWERS = {
   rejected: { code: "NODE_REFUSED", words: "a node refuses it" },
@@ -298,7 +302,7 @@ export const PROGRESS_RULES: readonly Rule[] = [
     subState === "PENDING" &&
     isHashAlone(attempts) && {
       code: "WAITING_FOR_BLOCK",
-      text: "its caller sent it; it is followed by its hash until a block has it",
+      text: `its caller sent it; it is followed by its hash until a block has it; ${BY_ITS_CALLER}`,
     },
   ({ transaction: { subState } }) =>
     subState === "PENDING" && { code: "WAITING_FOR_SEND", text: "signed and stored; no node has taken it yet" },

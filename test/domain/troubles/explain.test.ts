@@ -283,6 +283,16 @@ describe("the explanation of a transaction's status", () => {
     expect(help.every((each) => HELP_CODES.includes(each.code) && each.text.length > 0)).toBe(true);
   });
 
+  it.each<[string, Partial<Situation["transaction"]>]>([
+    ["that waits", {}],
+    ["whose block left the chain", { withdrawn: true }],
+  ])("says that only the caller can send a transaction again %s, if only its hash is known", (_, changes) => {
+    const asked = { at: NOW, by: "operator:a", action: "unhold" };
+    const hashAlone = { attempts: [attempt({ kind: "external" })], submitAttempts: 0, lastSubmittedAt: null };
+    const { summary } = explain(situation({ transaction: { subState: "PENDING", asked, ...hashAlone, ...changes } }));
+    expect(summary).toMatch(/only its caller can send it again.*\(unhold\), waits for a block\./);
+  });
+
   it("names the private endpoints that received the transaction", () => {
     const transaction = { attempts: [attempt({ private: true })] };
     const chain = { privateEndpoints: ["http://private.example"] };
