@@ -58,7 +58,14 @@ async function failuresOf(vitest: Vitest, specifications: readonly TestSpecifica
   ]);
   const passed = testModules.flatMap((module) => [...module.children.allTests("passed")]);
   if (failed.length === 0 && passed.length === 0) throw new Error("no test ran");
-  return [...failed, ...run.unhandledErrors.map(String)];
+  return [...failed, ...run.unhandledErrors.map(messageOf)];
+}
+
+/** An error of another process arrives as an object without a prototype. */
+function messageOf(error: unknown): string {
+  return typeof error === "object" && error !== null && "message" in error
+    ? String(error.message)
+    : "an unhandled error";
 }
 
 async function main(rows: readonly Mutant[], report: (result: Result) => void): Promise<void> {
