@@ -183,7 +183,7 @@ export interface SignatureFilter {
   readonly owner?: string;
   /** Only those in this state; of those that wait for approval, only those that still may be approved. */
   readonly state?: SignatureState;
-  /** As `domainOf` (src/domain/messages) finds it. */
+  /** Only signatures for this domain, as computed by `domainOf` (src/domain/messages). */
   readonly domain?: string;
   readonly within?: Limits;
   /** Id of the last signature of the page before. */
@@ -233,7 +233,7 @@ export interface QueryStore {
    * the transaction.
    */
   policyUse(lane: Lane, of: { readonly txId?: string; readonly owner?: string }): Promise<PolicyUse>;
-  /** What each rule about messages has counted in the lane, by its name, and the database's time. */
+  /** Sums of the lane's rules about messages, by the rule's name, and the database's time. */
   messageUse(lane: Lane): Promise<MessageCounts>;
   /** Amounts used of all limits in the current hour and day, by signer and by API key. */
   allPolicyUse(): Promise<PolicyUsage>;

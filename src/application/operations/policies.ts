@@ -113,7 +113,7 @@ export interface PolicyAnswer extends Amounts, Partial<Forbidden> {
   readonly counts?: MessageCount;
 }
 
-/** What a message would count by the rule that allows it, and what this hour and day of the rule have counted. */
+/** Amount that a message adds to the rule that allows it, beside the sums and limits of the rule's hour and day. */
 export interface MessageCount {
   readonly rule: string;
   readonly amount: bigint;

@@ -70,7 +70,7 @@ export function fullWindow(
   return broken === null ? null : scoped("signer", broken);
 }
 
-/** What policies would decide about a message. `use`: what the allowing rule has counted; null if no rule allows it. */
+/** Predicted decision about a message. `use` has the sums of the allowing rule; it is empty if no rule allows it. */
 export interface ForeseenMessage {
   readonly forbidden: Forbidden | null;
   /** The bound above which it needs approval; null if it needs none. */

@@ -229,7 +229,7 @@ export type MessageUse = Windows<Signed>;
 const NONE: Signed = { amount: 0n, signatures: 0 };
 export const UNUSED_RULE: MessageUse = { hourMs: 0, hour: NONE, day: NONE };
 
-/** What one signature counts under the rule that allows it. */
+/** Amounts that one signature adds to the sums of the rule that allows it. */
 export function wholeOf({ amount }: AllowedMessage): Signed {
   return { amount, signatures: 1 };
 }
@@ -259,7 +259,7 @@ export function beyondWindows(rule: MessageRule, use: MessageUse, more: Signed, 
     ["signatures.perHour", signatures.perHour, after.hour.signatures, more.signatures],
     ["signatures.perDay", signatures.perDay, after.day.signatures, more.signatures],
   ] as const;
-  // What adds nothing is within a limit, even if the limit was lowered below what is counted.
+  // Check only amounts that grow: a limit may have been lowered below the sum that is counted already.
   const broken = sums.find(([, most, sum, added]) => most !== null && Number(added) !== 0 && sum > most);
   if (broken === undefined) return null;
   const [window, most, sum] = broken;
