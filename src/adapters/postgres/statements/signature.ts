@@ -16,14 +16,18 @@ export const insertSignatures = taking(KEPT)("insert-signatures")`
 
 const CHANGED = `signature_id uuid, from_state text, ${STEP}` as const;
 
-/** Writes the next step of requested signatures, each only from the state in which it was read. */
+/**
+ * Writes the next step of requested signatures, each only from the state in which it was read. The states are not
+ * compared by `=`: PostgreSQL 15 would then walk the whole index by state.
+ */
 export const changeSignatures = changing(CHANGED, "change-signatures", "signatures in the state that was read")`
   UPDATE fencepost.signature AS s
   SET state = c.state, rule = c.rule, amount = c.amount, signature = decode(c.signature, 'hex'),
     signed_at = c.signed_at, decided_at = c.decided_at, decided_by = c.decided_by, decided_why = c.decided_why,
     node_id = c.node_id, token = c.token
   FROM (${lists(CHANGED)}) AS c
-  WHERE s.signature_id = ANY ($1::uuid[]) AND s.signature_id = c.signature_id AND s.state = c.from_state`;
+  WHERE s.signature_id = ANY ($1::uuid[]) AND s.signature_id = c.signature_id
+    AND s.state IS NOT DISTINCT FROM c.from_state`;
 
 const USE =
   "rule text, use_hour timestamptz, hour_amount numeric, hour_signatures bigint, day_amount numeric, day_signatures bigint";
