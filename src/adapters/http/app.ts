@@ -8,12 +8,13 @@ import { FencepostError, invalid, unavailable } from "../../domain/errors.ts";
 import { rememberingChecksum } from "../../domain/text/checksum.ts";
 import { type AdmissionOptions, admissionQueue, arrivalsOf, type WaitingRequest } from "./admission/admission-queue.ts";
 import { CALLERS_BYTES, heldBytes } from "./admission/held-bytes.ts";
-import { refuseTwoHosts, wire } from "./admission/host-and-origin.ts";
+import { refuseTwoHosts, type Wire, wire } from "./admission/host-and-origin.ts";
 import { rateHeaders } from "./admission/rate-headers.ts";
 import { type Authenticate, authenticator, authorise, inPath, rememberedFor, scopeOf } from "./exchange/auth.ts";
 import { acceptOnlyJson } from "./exchange/json-body.ts";
 import { LongPolls } from "./exchange/long-polls.ts";
 import { decorate, type HttpServerOptions, type RouteContext } from "./exchange/options.ts";
+import { ambiguous, MAX_PARAMETER_LENGTH, type Served, type ServedUrl, urlFinder } from "./exchange/other-methods.ts";
 import { answerWithProblems, noSuchRoute, problemAnswer, rawAnswer, sendProblem } from "./exchange/problems.ts";
 import { reserveBodies } from "./exchange/reserve-bodies.ts";
 import { completionStream } from "./routes/completion-stream.ts";
@@ -45,11 +46,12 @@ export function createHttpApp(options: HttpServerOptions) {
   answerWithProblems(app, options);
   acceptOnlyJson(app);
   const authenticate = authenticator(options.apiKeys, options.liveKeys);
-  addHooks(app, options, { longPolls, arrivals, authenticate });
+  const served = collectRoutes(app);
+  addHooks(app, options, { arrivals, authenticate, served });
+  reportResponses(app, options, longPolls);
   refuseBadEncoding(app);
   const bytes = heldBytes(CALLERS_BYTES);
   reserveBodies(app, bytes);
-  const served = collectRoutes(app);
 
   const { clock, mask, version } = options;
   const context: RouteContext = { clock, mask, version, longPolls, checksum: rememberingChecksum(options.checksum) };
@@ -60,7 +62,7 @@ export function createHttpApp(options: HttpServerOptions) {
   jsonRpcRoutes(app, context, options);
   if (options.peer !== undefined) peerRoutes(app, options.peer);
   fileRoutes(app, options.files ?? new Map());
-  refuseOtherMethods(app, new Map(served));
+  refuseOtherMethods(app, served);
   return { app, longPolls, arrivals, served, bytes };
 }
 
@@ -78,7 +80,7 @@ function bareApp(): FastifyInstance {
     // While the server closes, requests on connections that are still open are answered as usual, so that no request
     // fails.
     return503OnClosing: false,
-    routerOptions: { maxParamLength: 255 },
+    routerOptions: { maxParamLength: MAX_PARAMETER_LENGTH },
     schemaController: { compilersFactory: { buildValidator: refuseToValidate } },
     frameworkErrors: (_, __, reply) => sendProblem(reply, invalid("url", "is not a valid path")),
     clientErrorHandler: (error, socket) => {
@@ -130,26 +132,33 @@ function collectRoutes(app: FastifyInstance) {
   return served;
 }
 
-/** Answers other methods with 405 and `Allow`, before any body is read. */
-function refuseOtherMethods(app: FastifyInstance, served: ReadonlyMap<string, ReadonlySet<string>>) {
-  for (const [url, methods] of served) {
-    const allow = [...methods].sort().join(", ");
+/**
+ * Registers refusals for paths that a route with parameters would serve with another method. Other wrong methods have
+ * no route, and are refused by the hook for those.
+ */
+function refuseOtherMethods(app: FastifyInstance, served: Served) {
+  const findUrl = urlFinder(served);
+  for (const url of ambiguous(served)) {
+    const found = findUrl(url);
+    if (found === undefined) continue;
     app.route({
       url,
-      method: app.supportedMethods.filter((method) => !methods.has(method)),
+      method: app.supportedMethods.filter((method) => !served.get(url)?.has(method)),
       config: { open: true, refusal: true },
-      onRequest: (_, reply, done) => {
-        reply.header("allow", allow);
-        done(new FencepostError("METHOD_NOT_ALLOWED", `this route supports only the methods ${allow}`));
-      },
+      onRequest: (_, reply, done) => done(otherMethod(reply, found)),
       handler: () => undefined,
     });
   }
 }
 
+function otherMethod(reply: FastifyReply, { allow }: ServedUrl) {
+  reply.header("allow", allow);
+  return new FencepostError("METHOD_NOT_ALLOWED", `this route supports only the methods ${allow}`);
+}
+
 interface Around extends Pick<AdmissionOptions, "arrivals"> {
-  readonly longPolls: LongPolls;
   readonly authenticate: Authenticate;
+  readonly served: Served;
 }
 
 type OnRequest = (request: FastifyRequest, reply: FastifyReply, done: (error?: Error) => void) => void;
@@ -157,30 +166,35 @@ type OnRequest = (request: FastifyRequest, reply: FastifyReply, done: (error?: E
 /** Routes that probes and scrapers call under addresses that change, so their Host header is not checked. */
 const UNDER_ANY_NAME = new Set(["/healthz", "/readyz", "/metrics"]);
 
-/** Adds the hooks around every request: authentication, admission and the metrics of its response. */
-function addHooks(app: FastifyInstance, options: HttpServerOptions, { longPolls, arrivals, authenticate }: Around) {
-  const { clock, onResponse, operators, within } = options;
-  /**
-   * URLs of operators' routes. Their 405 routes, added later, are hidden with them, because `Allow` would reveal the
-   * methods.
-   */
+/** Adds the hooks around every request: authentication and admission. */
+function addHooks(app: FastifyInstance, options: HttpServerOptions, { arrivals, authenticate, served }: Around) {
+  const { clock, operators, within } = options;
+  /** URLs of operators' routes. Their other methods are hidden with them, because `Allow` would reveal the methods. */
   const operatorsUrls = new Set<string>();
   const rates = new KeyRates(clock);
   const apiOf = rememberedFor((principal) => limitedTo(principal, options.api, rates));
   const addRates = rateHeaders(rates);
   const mayCome = wire(options.wire ?? { hosts: "any", origins: [] });
   const queues = options.admission === undefined ? null : admissionQueues({ ...options.admission, clock, arrivals });
-  app.addHook("onRequest", (request, _, done) => {
+  const isHidden = ({ raw }: FastifyRequest) => operators !== undefined && !operators.has(raw.socket);
+  const refuseUnrouted = unrouted({
+    served,
+    mayCome,
+    isHiddenUrl: (url, asked) => operatorsUrls.has(url) && isHidden(asked),
+  });
+  app.addHook("onRequest", (request, reply, done) => {
     request.arrivedMs = clock.monotonicMs();
     refuseTwoHosts(request.raw.rawHeaders);
-    done();
+    if (request.is404) refuseUnrouted(request, reply, done);
+    else done();
   });
   app.addHook("onRoute", (route) => {
     const { url, config = {} } = route;
     const { open = false, peer = false, urgent = false, takesIn, keyInPath } = config;
     const scope = open || peer ? null : scopeOf(route);
     if (peer || config.operators || (scope !== null && isOperators(scope))) operatorsUrls.add(url);
-    const isHidden = operators !== undefined && operatorsUrls.has(url);
+    // Decided now: a route that is added later to the same URL may be an operators' route.
+    const isOperatorsUrl = operatorsUrls.has(url);
     const entry = { open, anyHost: UNDER_ANY_NAME.has(url) || peer };
     if (config.metered) route.onSend = [addRates, ...[route.onSend ?? []].flat()];
     if (within !== undefined && (takesIn || url.startsWith("/rpc"))) {
@@ -191,7 +205,7 @@ function addHooks(app: FastifyInstance, options: HttpServerOptions, { longPolls,
     // Use the route's settings computed here: Fastify rebuilds a request's `routeOptions` at every access.
     const before: OnRequest = (request, reply, done) => {
       request.pattern = url;
-      if (isHidden && !operators.has(request.raw.socket)) return done(noSuchRoute(request));
+      if (isOperatorsUrl && isHidden(request)) return done(noSuchRoute(request));
       if (!mayCome(request, reply, entry)) return;
       if (scope !== null) {
         const { secret } = request.params as { secret?: string };
@@ -212,6 +226,10 @@ function addHooks(app: FastifyInstance, options: HttpServerOptions, { longPolls,
     // the queue.
     route.onRequest = [before, route.onRequest ?? [], peer && !urgent && queues !== null ? wait : []].flat();
   });
+}
+
+/** Reports each response to the metrics, and closes connections of a draining node. */
+function reportResponses(app: FastifyInstance, { clock, onResponse }: HttpServerOptions, longPolls: LongPolls) {
   // Measure the duration when the response is sent, not when its last byte has left: waiting for that would cost a
   // create a twentieth of its time.
   app.addHook("onSend", (request, reply, payload, done) => {
@@ -225,6 +243,25 @@ function addHooks(app: FastifyInstance, options: HttpServerOptions, { longPolls,
     });
     done(null, payload);
   });
+}
+
+interface Unrouted {
+  readonly served: Served;
+  readonly mayCome: Wire;
+  readonly isHiddenUrl: (url: string, request: FastifyRequest) => boolean;
+}
+
+/** Refuses a method that its URL does not support, before any body is read. */
+function unrouted({ served, mayCome, isHiddenUrl }: Unrouted): OnRequest {
+  const findUrl = urlFinder(served);
+  return (request, reply, done) => {
+    const found = findUrl(request.url);
+    if (found === undefined) return done();
+    request.pattern = found.url;
+    if (isHiddenUrl(found.url, request)) return done(noSuchRoute(request));
+    if (!mayCome(request, reply, { open: true, anyHost: UNDER_ANY_NAME.has(found.url) })) return;
+    done(otherMethod(reply, found));
+  };
 }
 
 /**
