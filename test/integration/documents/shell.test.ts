@@ -46,7 +46,7 @@ const run = (script: string, variables: Readonly<Record<string, string>> = {}) =
 const onStack = () => ({ FENCEPOST_PORT: new URL(stack.url).port });
 
 const PAGES: readonly (readonly [page: string, said: RegExp])[] = [
-  ["README.md", /"requestId":"order-42"/],
+  ["README.md", /"requestId":"hello-1"/],
   ["docs/cli.md", /0xf39Fd6e51aad88F6F4ce6aB8827279cffFb92266[\s\S]+CONFIRMED/],
   ["docs/feed.md", /"seq":1/],
   ["docs/logs.md", /^\{"txId":"01890a5d-ac96-774b-bcce-b302099a8057","state":"CONFIRMED"\}\n$/],
