@@ -23,7 +23,7 @@ const TOOLS = [
   "typescript-5@npm:typescript@5.9.3",
 ];
 /** CommonJS needs a few bytes more than the limit of the source (test/client/size.test.ts). */
-const MOST_BYTES = 6.75 * 1024;
+const MOST_BYTES = 7 * 1024;
 
 /** Sends one transaction from a function that has `createClient`, `url` and `signer`. */
 const SEND = `
@@ -137,7 +137,7 @@ describe("the packed client", () => {
     }
   });
 
-  it.each(["esm", "cjs"])("is at most 6.75 KiB minified and compressed, as %s", async (format) => {
+  it.each(["esm", "cjs"])("is at most 7 KiB minified and compressed, as %s", async (format) => {
     const input = join(directory.path, `node_modules/fencepost-client/${format}/index.js`);
     const bundle = await rolldown({ input, platform: "browser", logLevel: "silent" });
     const { output } = await bundle.generate({ format: "esm", minify: true });
