@@ -1,4 +1,4 @@
-import type { Progress, Subscriber, SubscriberTerm } from "../domain/webhooks/subscriber.ts";
+import type { OutcomeFilter, Progress, Subscriber, SubscriberTerm } from "../domain/webhooks/subscriber.ts";
 import type { LaneOwner } from "./lease-store.ts";
 
 /** A subscriber as listed, with its backlog in the feed at the time of the read. */
@@ -34,8 +34,14 @@ export type SubscriberChange =
       readonly overlapMs: number;
     };
 
-export interface SubscriberDecision {
+/** A subscriber as somebody read it who may change it. With another filter it may be one that they may not. */
+export interface SeenSubscriber {
   readonly subscriberId: string;
+  readonly filter: OutcomeFilter;
+}
+
+export interface SubscriberDecision {
+  readonly seen: SeenSubscriber;
   readonly change: SubscriberChange;
   readonly actor: string;
   /** Why; null if no reason was given. */
@@ -63,9 +69,9 @@ export interface SubscriberStore {
   subscribers(): Promise<readonly SubscriberRecord[]>;
   /** "taken": another subscriber has this name. "full": there are as many as may be. In both cases nothing is added. */
   addSubscriber(subscriber: NewSubscriber, actor: string): Promise<"added" | "taken" | "full">;
-  /** Returns false if the subscriber does not exist, or has another generation. */
+  /** Returns false if the subscriber does not exist, or has another filter or generation than was seen. */
   changeSubscriber(decision: SubscriberDecision): Promise<boolean>;
-  removeSubscriber(subscriberId: string, actor: string): Promise<boolean>;
+  removeSubscriber(seen: SeenSubscriber, actor: string): Promise<boolean>;
   /**
    * Begins a term for each of these subscribers that is not paused and has no live owner. Keeps the terms of those that
    * the instance owns already. Skips the others, and those that another transaction has locked.

@@ -105,7 +105,12 @@ export function epochsContract(name: string, create: () => Promise<StoreSubject>
       await confirm(store, heir);
       expect(await behind()).toEqual([2]);
       const skip = { action: "replay", after: 1 } as const;
-      await store.changeSubscriber({ subscriberId, change: skip, actor: "me", reason: null });
+      await store.changeSubscriber({
+        seen: { subscriberId, filter: EVERY_OUTCOME },
+        change: skip,
+        actor: "me",
+        reason: null,
+      });
       expect(await behind()).toEqual([1]);
       // It is not announced yet, so a replay leaves the earlier epoch.
       expect((await store.subscribers())[0]).toMatchObject({ epoch: 1, position: 1 });

@@ -40,8 +40,10 @@ export function subscriberStoreContract(name: string, create: () => Promise<Stor
       return registration.instanceId;
     };
     const claim = async (id: string, instanceId: string) => (await store.claimSubscribers([id], instanceId))[0];
-    const change = (subscriberId: string, asked: SubscriberChange, reason: string | null = null) =>
-      store.changeSubscriber({ subscriberId, change: asked, actor: ACTOR, reason });
+    const seenNow = async (subscriberId: string) =>
+      (await read(subscriberId)) ?? { subscriberId, filter: EVERY_OUTCOME };
+    const change = async (subscriberId: string, asked: SubscriberChange, reason: string | null = null) =>
+      store.changeSubscriber({ seen: await seenNow(subscriberId), change: asked, actor: ACTOR, reason });
     const progressOf = (term: SubscriberTerm, of: Partial<StoredProgress> = {}): StoredProgress => ({
       ...{ term, epoch: 1, position: 7, done: [9, 11], failingSince: null, lastAnswer: null },
       ...{ nextTryAt: null, deliveredAt: null, paused: null, ...of },
@@ -122,7 +124,7 @@ export function subscriberStoreContract(name: string, create: () => Promise<Stor
       const [kept, gone, one] = [await added(), await added(), await anOwner()];
       const held = await store.claimSubscribers([kept, gone], one);
       expect(held).toHaveLength(2);
-      await store.removeSubscriber(gone, ACTOR);
+      await store.removeSubscriber(await seenNow(gone), ACTOR);
       const written = await store.writeDeliveries(
         held.map(({ term }) => progressOf(term)),
         one,
@@ -196,10 +198,37 @@ export function subscriberStoreContract(name: string, create: () => Promise<Stor
       expect(rotatedUntil?.getTime()).toBeGreaterThan((await subject.now()).getTime() + 3_000_000);
     });
 
+    // protects [Webhooks] src/adapters/postgres/statements/subscriber.ts
+    it.each<Partial<typeof EVERY_OUTCOME>>([
+      { signers: [`0x${"ab".repeat(20)}`] },
+      { chains: [10] },
+      { keys: ["shop"] },
+      { states: ["CONFIRMED"] },
+    ])("neither changes nor removes a subscriber whose filter has changed since it was read: %j", async (wider) => {
+      const filter = { ...EVERY_OUTCOME, signers: [`0x${"cd".repeat(20)}`] } as const;
+      const id = await added({ filter });
+      const seen = await seenNow(id);
+      await change(id, { action: "change", filter: { ...filter, ...wider } });
+      const changed = await read(id);
+      const asked: readonly SubscriberChange[] = [
+        { action: "change", url: "https://attacker.example" },
+        ...(["pause", "resume"] as const).map((action) => ({ action })),
+        { action: "replay", after: 0 },
+        { action: "rotate", generation: 1, secretId: "00000000", overlapMs: 1_000 },
+      ];
+      for (const each of asked)
+        expect(await store.changeSubscriber({ seen, change: each, actor: ACTOR, reason: null }), each.action).toBe(
+          false,
+        );
+      expect(await store.removeSubscriber(seen, ACTOR)).toBe(false);
+      expect({ ...(await read(id)), readAt: null }).toEqual({ ...changed, readAt: null });
+    });
+
     it("removes a subscriber", async () => {
       const id = await added();
-      expect(await store.removeSubscriber(id, ACTOR)).toBe(true);
-      expect(await store.removeSubscriber(id, ACTOR)).toBe(false);
+      const seen = await seenNow(id);
+      expect(await store.removeSubscriber(seen, ACTOR)).toBe(true);
+      expect(await store.removeSubscriber(seen, ACTOR)).toBe(false);
       expect(await read(id)).toBeUndefined();
     });
 

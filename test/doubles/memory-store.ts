@@ -711,10 +711,10 @@ export class MemoryStore
     return subscribers.changeSubscriber(this.state, decision, this.now());
   }
 
-  async removeSubscriber(subscriberId: string): Promise<boolean> {
+  async removeSubscriber(...[seen]: Parameters<SubscriberStore["removeSubscriber"]>): Promise<boolean> {
     await this.reach();
     this.checkHistory();
-    return this.state.subscribers.delete(subscriberId);
+    return subscribers.removeSubscriber(this.state, seen);
   }
 
   async claimSubscribers(subscriberIds: readonly string[], instanceId: string) {

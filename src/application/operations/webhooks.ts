@@ -85,10 +85,10 @@ function webhookChanges(ports: WebhookPorts) {
     },
     /** Removes a subscriber; its position is forgotten. */
     async removeWebhook({ subscriberId: asked, actor }: WebhookActionRequest, limits: Limits = ANYBODY) {
-      const { subscriberId, name } = await find(ports, asked, limits);
-      if (!(await changing(store.removeSubscriber(subscriberId, actor)))) throw noSuch();
+      const seen = await find(ports, asked, limits);
+      if (!(await changing(store.removeSubscriber(seen, actor)))) throw changedMeanwhile(seen);
       announce(ports);
-      return { subscriberId, name };
+      return { subscriberId: seen.subscriberId, name: seen.name };
     },
   };
 }
@@ -150,13 +150,15 @@ interface Changing {
 async function change(ports: WebhookPorts, asked: WebhookActionRequest, { limits, read }: Changing) {
   const { reason, ...fields } = asObject(asked.request ?? {}, "");
   const why = reason === undefined ? null : parseReason(reason);
-  const { subscriberId, name } = await find(ports, asked.subscriberId, limits);
-  const decision = { subscriberId, change: read(fields), actor: asked.actor, reason: why };
-  if (!(await changing(ports.store.changeSubscriber(decision)))) {
-    throw new FencepostError("CONFLICT", `somebody changed or removed the webhook ${name} meanwhile; nothing was done`);
-  }
+  const seen = await find(ports, asked.subscriberId, limits);
+  const decision = { seen, change: read(fields), actor: asked.actor, reason: why };
+  if (!(await changing(ports.store.changeSubscriber(decision)))) throw changedMeanwhile(seen);
   announce(ports);
-  return view(await find(ports, subscriberId, limits));
+  return view(await find(ports, seen.subscriberId, limits));
+}
+
+function changedMeanwhile({ name }: Pick<SubscriberRecord, "name">) {
+  return new FencepostError("CONFLICT", `somebody changed or removed the webhook ${name} meanwhile; nothing was done`);
 }
 
 /** A webhook that the key may not see is reported as not found. */

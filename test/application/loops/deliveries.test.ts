@@ -205,12 +205,22 @@ describe("deliveries of outcomes", () => {
     expect(telemetry.of("alert")).toMatchObject([{ code: "WEBHOOK_PAUSED", severity: "ERROR", subscriber: "books" }]);
     expect(deliveries.troubles).toMatchObject([{ code: "WEBHOOK_PAUSED", subscriber: "books" }]);
     state.answer = () => OK;
-    const resume = { subscriberId: id, change: { action: "resume" }, actor: "operator:me", reason: null } as const;
+    const resume = {
+      seen: { subscriberId: id, filter: EVERY_OUTCOME },
+      change: { action: "resume" },
+      actor: "operator:me",
+      reason: null,
+    } as const;
     await database.connect().changeSubscriber(resume);
     await run(5_000);
     expect(await read(id)).toMatchObject({ paused: null, position: 3 });
     expect(telemetry.of("alert.resolved")).toMatchObject([{ code: "WEBHOOK_PAUSED", subscriber: "books" }]);
-    const pause = { subscriberId: id, change: { action: "pause" }, actor: "operator:me", reason: null } as const;
+    const pause = {
+      seen: { subscriberId: id, filter: EVERY_OUTCOME },
+      change: { action: "pause" },
+      actor: "operator:me",
+      reason: null,
+    } as const;
     await database.connect().changeSubscriber(pause);
     await run(5_000);
     expect(deliveries.troubles, "an operator knows").toEqual([]);
@@ -226,7 +236,12 @@ describe("deliveries of outcomes", () => {
     expect(await read(id)).toMatchObject({ paused: { by: "GONE" }, position: 2, lastAnswer: { status: 410 } });
     expect(seqs()).toEqual([1, 2, 3]);
     state.answer = () => OK;
-    const resume = { subscriberId: id, change: { action: "resume" }, actor: "operator:me", reason: null } as const;
+    const resume = {
+      seen: { subscriberId: id, filter: EVERY_OUTCOME },
+      change: { action: "resume" },
+      actor: "operator:me",
+      reason: null,
+    } as const;
     await database.connect().changeSubscriber(resume);
     await run(5_000);
     expect(seqs()).toEqual([1, 2, 3, 3, 4, 5]);
@@ -262,7 +277,14 @@ describe("deliveries of outcomes", () => {
     expect(await read(id)).toMatchObject({ paused: { by: "GAVE_UP", why: "HTTP 500" }, position: 0 });
     state.answer = () => OK;
     const change = { action: "resume" } as const;
-    await database.connect().changeSubscriber({ subscriberId: id, change, actor: "operator:me", reason: null });
+    await database
+      .connect()
+      .changeSubscriber({
+        seen: { subscriberId: id, filter: EVERY_OUTCOME },
+        change,
+        actor: "operator:me",
+        reason: null,
+      });
     await second.run(5_000);
     expect(seqs().at(-1)).toBe(1);
     expect((await read(id))?.position).toBe(1);
@@ -297,7 +319,14 @@ describe("deliveries of outcomes", () => {
     state.answer = () => OK;
     sent.length = 0;
     const change = { action: "replay", after: 0 } as const;
-    await database.connect().changeSubscriber({ subscriberId: id, change, actor: "operator:me", reason: null });
+    await database
+      .connect()
+      .changeSubscriber({
+        seen: { subscriberId: id, filter: EVERY_OUTCOME },
+        change,
+        actor: "operator:me",
+        reason: null,
+      });
     await run(5_000);
     expect(sent.map(({ eventId }) => eventId)).toEqual(["2_epoch", "1_1", "2_2"]);
     expect(await read(id)).toMatchObject({ epoch: 2, position: 2 });
@@ -322,7 +351,14 @@ describe("deliveries of outcomes", () => {
     const { run } = await aNode();
     await run(1_000);
     const change = { action: "rotate", generation: 1, secretId: "known", overlapMs: 60_000 } as const;
-    await database.connect().changeSubscriber({ subscriberId: id, change, actor: "operator:me", reason: null });
+    await database
+      .connect()
+      .changeSubscriber({
+        seen: { subscriberId: id, filter: EVERY_OUTCOME },
+        change,
+        actor: "operator:me",
+        reason: null,
+      });
     outcomes(1);
     await run(3_000);
     outcomes(1);
@@ -341,7 +377,14 @@ describe("deliveries of outcomes", () => {
     await run(1_000);
     await clock.advance(10);
     const change = { action: "replay", after: 0 } as const;
-    await database.connect().changeSubscriber({ subscriberId: id, change, actor: "operator:me", reason: null });
+    await database
+      .connect()
+      .changeSubscriber({
+        seen: { subscriberId: id, filter: EVERY_OUTCOME },
+        change,
+        actor: "operator:me",
+        reason: null,
+      });
     await run(4_000);
     expect(seqs().filter((seq) => seq === 1).length).toBe(2);
     expect((await read(id))?.position).toBe(2);

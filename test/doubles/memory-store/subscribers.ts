@@ -1,8 +1,10 @@
+import { isDeepStrictEqual } from "node:util";
 import { MOST_SUBSCRIBERS, type Subscriber } from "../../../src/domain/webhooks/subscriber.ts";
 import { InstanceOver } from "../../../src/ports/lease-store.ts";
 import type {
   ClaimedSubscriber,
   NewSubscriber,
+  SeenSubscriber,
   StoredProgress,
   SubscriberChange,
   SubscriberDecision,
@@ -57,14 +59,24 @@ export function addSubscriber(
 }
 
 export function changeSubscriber(state: DatabaseState, decision: SubscriberDecision, now: Date): boolean {
-  const { subscriberId, change, actor: changedBy } = decision;
-  const entry = state.subscribers.get(subscriberId);
+  const { seen, change, actor: changedBy } = decision;
+  const entry = asSeen(state, seen);
   if (entry === undefined) return false;
   if (change.action === "rotate" && change.generation !== entry.subscriber.generation) return false;
   const changed = changes(entry, { ...decision, now });
   const subscriber = { ...entry.subscriber, ...changed.subscriber, changedBy, changedAt: now };
-  state.subscribers.set(subscriberId, { ...entry, ...changed, subscriber, token: entry.token + 1 });
+  state.subscribers.set(seen.subscriberId, { ...entry, ...changed, subscriber, token: entry.token + 1 });
   return true;
+}
+
+export function removeSubscriber(state: DatabaseState, seen: SeenSubscriber): boolean {
+  return asSeen(state, seen) !== undefined && state.subscribers.delete(seen.subscriberId);
+}
+
+/** The subscriber, if it still has the filter that was seen. */
+function asSeen(state: DatabaseState, { subscriberId, filter }: SeenSubscriber): SubscriberEntry | undefined {
+  const entry = state.subscribers.get(subscriberId);
+  return entry !== undefined && isDeepStrictEqual(entry.subscriber.filter, filter) ? entry : undefined;
 }
 
 type Changes = Partial<Omit<SubscriberEntry, "subscriber">> & { readonly subscriber?: Partial<Subscriber> };

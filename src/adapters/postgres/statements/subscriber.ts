@@ -106,26 +106,31 @@ interface ChangedRow {
   readonly subscriberId: string;
 }
 
-/** SQL: changes subscriber $3, and records it. */
+/** SQL: subscriber $3, if it still has the filter $4 to $7 that its caller was permitted to change. */
+const SEEN = `s.subscriber_id = $3
+      AND (s.signers, s.chains, s.keys, s.states)
+        IS NOT DISTINCT FROM ($4::text[], $5::bigint[], $6::text[], $7::text[])`;
+
+/** SQL: changes the subscriber, and records it. */
 const change = (action: string, set: string, where = "") => `
   WITH changed AS (
-    UPDATE fencepost.subscriber AS s SET ${set}, ${CHANGED} WHERE s.subscriber_id = $3${where}
+    UPDATE fencepost.subscriber AS s SET ${set}, ${CHANGED} WHERE ${SEEN}${where}
     RETURNING s.subscriber_id, s.name
   ), ${noted(`'${action}'`)}
   SELECT subscriber_id FROM changed`;
 
-/** Changes subscriber $3: its URL ($4), whether the filter is given ($5), the filter ($6 to $9), `giveUpAfter` ($10). */
+/** Changes the URL ($8), the filter ($10 to $13) if it is given ($9), and `giveUpAfter` ($14). */
 export const changeSubscriber = statement<ChangedRow>("change-subscriber")`${change(
   "change",
-  `url = coalesce($4, s.url),
-      signers = CASE WHEN $5::boolean THEN $6::text[] ELSE s.signers END,
-      chains = CASE WHEN $5::boolean THEN $7::bigint[] ELSE s.chains END,
-      keys = CASE WHEN $5::boolean THEN $8::text[] ELSE s.keys END,
-      states = CASE WHEN $5::boolean THEN $9::text[] ELSE s.states END,
-      give_up_after_ms = coalesce($10::bigint, s.give_up_after_ms)`,
+  `url = coalesce($8, s.url),
+      signers = CASE WHEN $9::boolean THEN $10::text[] ELSE s.signers END,
+      chains = CASE WHEN $9::boolean THEN $11::bigint[] ELSE s.chains END,
+      keys = CASE WHEN $9::boolean THEN $12::text[] ELSE s.keys END,
+      states = CASE WHEN $9::boolean THEN $13::text[] ELSE s.states END,
+      give_up_after_ms = coalesce($14::bigint, s.give_up_after_ms)`,
 )}`;
 
-/** Pauses subscriber $3. One that is paused already stays as it is. */
+/** Pauses a subscriber. One that is paused already stays as it is. */
 export const pauseSubscriber = statement<ChangedRow>("pause-subscriber")`${change(
   "pause",
   `owner_instance = NULL, paused_by = coalesce(s.paused_by, 'OPERATOR'),
@@ -133,29 +138,29 @@ export const pauseSubscriber = statement<ChangedRow>("pause-subscriber")`${chang
       paused_at = coalesce(s.paused_at, clock_timestamp())`,
 )}`;
 
-/** Resumes subscriber $3, or has one that fails tried at once. */
+/** Resumes a subscriber, or has one that fails tried at once. */
 export const resumeSubscriber = statement<ChangedRow>("resume-subscriber")`${change(
   "resume",
   "paused_by = NULL, paused_why = NULL, paused_at = NULL, failing_since = NULL, next_try_at = NULL",
 )}`;
 
-/** Has subscriber $3 continue after position $4. A new epoch that it has not heard of is still announced to it. */
+/** Has a subscriber continue after position $8. A new epoch that it has not heard of is still announced to it. */
 export const replaySubscriber = statement<ChangedRow>("replay-subscriber")`${change(
   "replay",
-  "position = $4::bigint, done = '{}', failing_since = NULL, next_try_at = NULL",
+  "position = $8::bigint, done = '{}', failing_since = NULL, next_try_at = NULL",
 )}`;
 
-/** Begins the next generation of the secret of subscriber $3. $4: the present one; $5: the secret's id; $6: overlap. */
+/** Begins the next generation of a secret. $8: the present one; $9: the secret's id; $10: overlap. */
 export const rotateSubscriber = statement<ChangedRow>("rotate-subscriber")`${change(
   "rotate",
-  `generation = s.generation + 1, secret_id = $5,
-      rotated_until = clock_timestamp() + $6::bigint * interval '1 millisecond'`,
-  " AND s.generation = $4::integer",
+  `generation = s.generation + 1, secret_id = $9,
+      rotated_until = clock_timestamp() + $10::bigint * interval '1 millisecond'`,
+  " AND s.generation = $8::integer",
 )}`;
 
 export const removeSubscriber = statement<ChangedRow>("remove-subscriber")`
   WITH changed AS (
-    DELETE FROM fencepost.subscriber AS s WHERE s.subscriber_id = $3 RETURNING s.subscriber_id, s.name
+    DELETE FROM fencepost.subscriber AS s WHERE ${SEEN} RETURNING s.subscriber_id, s.name
   ), ${noted("'remove'")}
   SELECT subscriber_id FROM changed`;
 

@@ -3,6 +3,7 @@ import type { Subscriber } from "../../../domain/webhooks/subscriber.ts";
 import { InstanceOver } from "../../../ports/lease-store.ts";
 import type {
   ClaimedSubscriber,
+  SeenSubscriber,
   SubscriberChange,
   SubscriberRecord,
   SubscriberStore,
@@ -39,10 +40,10 @@ export function subscribersIn(reading: Reading, leasing: DurableRuntime, deliver
       const [row] = await writeRows(leasing, sql.insertSubscriber(actor, null, ...values));
       return row?.result ?? "taken";
     },
-    changeSubscriber: async ({ subscriberId, change, actor, reason }) =>
-      (await writeRows(leasing, commandFor(change, [actor, reason, subscriberId]))).length > 0,
-    removeSubscriber: async (subscriberId, actor) =>
-      (await writeRows(leasing, sql.removeSubscriber(actor, null, subscriberId))).length > 0,
+    changeSubscriber: async ({ seen, change, actor, reason }) =>
+      (await writeRows(leasing, commandFor(change, [actor, reason, ...valuesOf(seen)]))).length > 0,
+    removeSubscriber: async (seen, actor) =>
+      (await writeRows(leasing, sql.removeSubscriber(actor, null, ...valuesOf(seen)))).length > 0,
     async claimSubscribers(subscriberIds, instanceId) {
       if (subscriberIds.length === 0) return [];
       const held = await writeLease(delivering, {
@@ -80,7 +81,11 @@ export function subscribersIn(reading: Reading, leasing: DurableRuntime, deliver
   };
 }
 
-function commandFor(change: SubscriberChange, by: readonly [string, string | null, string]) {
+function valuesOf({ subscriberId, filter: { signers, chains, keys, states } }: SeenSubscriber) {
+  return [subscriberId, signers, chains, keys, states] as const;
+}
+
+function commandFor(change: SubscriberChange, by: readonly [string, string | null, ...ReturnType<typeof valuesOf>]) {
   switch (change.action) {
     case "pause":
       return sql.pauseSubscriber(...by);

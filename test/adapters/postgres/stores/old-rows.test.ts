@@ -429,7 +429,7 @@ describe("a record of what people did to a webhook", () => {
     const kept = { name: "receiver", url: "https://receiver.example", filter: EVERY_OUTCOME, secretId: "5f1d7a84" };
     await store.addSubscriber({ subscriberId, ...kept, giveUpAfterMs: 60_000, createdBy: null, after: null }, actor);
     for (const action of ["pause", "resume", "pause"] as const)
-      await store.changeSubscriber({ subscriberId, change: { action }, actor, reason: null });
+      await store.changeSubscriber({ seen: { subscriberId, ...kept }, change: { action }, actor, reason: null });
     const decisions = () => count("fencepost.subscriber_decision WHERE subscriber_id = $1", [subscriberId]);
     const age = "UPDATE fencepost.subscriber_decision SET at = at - interval '91 days' WHERE action <> 'resume'";
     await subject.client.query(age);
