@@ -1,6 +1,11 @@
 import { randomUUID } from "node:crypto";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { EVERY_OUTCOME, MOST_SUBSCRIBERS, type SubscriberTerm } from "../../src/domain/webhooks/subscriber.ts";
+import {
+  EVERY_OUTCOME,
+  MOST_SUBSCRIBERS,
+  type OutcomeFilter,
+  type SubscriberTerm,
+} from "../../src/domain/webhooks/subscriber.ts";
 import type { NewSubscriber, StoredProgress, SubscriberChange } from "../../src/ports/subscriber-store.ts";
 import { anInstance, confirm, holdLane } from "../support/lane-samples.ts";
 import type { Store, StoreSubject } from "./store-subject.ts";
@@ -198,31 +203,35 @@ export function subscriberStoreContract(name: string, create: () => Promise<Stor
       expect(rotatedUntil?.getTime()).toBeGreaterThan((await subject.now()).getTime() + 3_000_000);
     });
 
-    // protects [Webhooks] src/adapters/postgres/statements/subscriber.ts
-    it.each<Partial<typeof EVERY_OUTCOME>>([
+    const widened: readonly Partial<OutcomeFilter>[] = [
       { signers: [`0x${"ab".repeat(20)}`] },
       { chains: [10] },
       { keys: ["shop"] },
       { states: ["CONFIRMED"] },
-    ])("neither changes nor removes a subscriber whose filter has changed since it was read: %j", async (wider) => {
-      const filter = { ...EVERY_OUTCOME, signers: [`0x${"cd".repeat(20)}`] } as const;
-      const id = await added({ filter });
-      const seen = await seenNow(id);
-      await change(id, { action: "change", filter: { ...filter, ...wider } });
-      const changed = await read(id);
-      const asked: readonly SubscriberChange[] = [
-        { action: "change", url: "https://attacker.example" },
-        ...(["pause", "resume"] as const).map((action) => ({ action })),
-        { action: "replay", after: 0 },
-        { action: "rotate", generation: 1, secretId: "00000000", overlapMs: 1_000 },
-      ];
-      for (const each of asked)
-        expect(await store.changeSubscriber({ seen, change: each, actor: ACTOR, reason: null }), each.action).toBe(
-          false,
-        );
-      expect(await store.removeSubscriber(seen, ACTOR)).toBe(false);
-      expect({ ...(await read(id)), readAt: null }).toEqual({ ...changed, readAt: null });
-    });
+    ];
+    // protects [Webhooks] src/adapters/postgres/statements/subscriber.ts
+    it.each(widened)(
+      "neither changes nor removes a subscriber whose filter has changed since it was read: %j",
+      async (wider) => {
+        const filter = { ...EVERY_OUTCOME, signers: [`0x${"cd".repeat(20)}`] } as const;
+        const id = await added({ filter });
+        const seen = await seenNow(id);
+        await change(id, { action: "change", filter: { ...filter, ...wider } });
+        const changed = await read(id);
+        const asked: readonly SubscriberChange[] = [
+          { action: "change", url: "https://attacker.example" },
+          ...(["pause", "resume"] as const).map((action) => ({ action })),
+          { action: "replay", after: 0 },
+          { action: "rotate", generation: 1, secretId: "00000000", overlapMs: 1_000 },
+        ];
+        for (const each of asked)
+          expect(await store.changeSubscriber({ seen, change: each, actor: ACTOR, reason: null }), each.action).toBe(
+            false,
+          );
+        expect(await store.removeSubscriber(seen, ACTOR)).toBe(false);
+        expect({ ...(await read(id)), readAt: null }).toEqual({ ...changed, readAt: null });
+      },
+    );
 
     it("removes a subscriber", async () => {
       const id = await added();
