@@ -28,6 +28,22 @@ const PARTS = [
   { name: "embedded", test: "/src/main/dev/embedded/" },
 ].map((part, depth) => ({ ...part, entriesAware: true, priority: -depth }));
 
+/**
+ * undici without what a node never uses: it is half of the package, and a node would evaluate it at every start. What
+ * only some nodes use is evaluated when it is first used.
+ */
+const PART_OF_UNDICI = `
+  Object.assign(require("./lib/dispatcher/dispatcher").prototype, require("./lib/api"));
+  exports.Agent = require("./lib/dispatcher/agent");
+  exports.Pool = require("./lib/dispatcher/pool");
+  exports.buildConnector = require("./lib/core/connect");
+  exports.errors = require("./lib/core/errors");
+  Object.defineProperties(exports, {
+    WebSocket: { get: () => require("./lib/web/websocket/websocket").WebSocket },
+    fetch: { get: () => require("./lib/web/fetch").fetch },
+  });
+`;
+
 const nameOf = (path) => basename(path, extname(path));
 const names = new Set(ENTRIES.map(nameOf));
 
@@ -43,6 +59,7 @@ export async function bundle(root) {
     plugins: [
       { name: "places", transform: (code, id) => withPlaces(code, relative(source, id)) },
       { name: "on-node", transform: (code, id) => (/[\\/]pg[\\/]lib[\\/]stream\.js$/.test(id) ? onNode(code) : null) },
+      { name: "part-of-undici", transform: (_, id) => (/[\\/]undici[\\/]index\.js$/.test(id) ? PART_OF_UNDICI : null) },
     ],
   });
   const { output } = await bundle.write({
@@ -50,6 +67,11 @@ export async function bundle(root) {
     entryFileNames: "[name].js",
     chunkFileNames: ({ name }) => `${name.split("~")[0]}.js`,
     codeSplitting: { groups: PARTS },
+    // Node reads text of ASCII alone in half the memory, and sooner.
+    ...{
+      comments: false,
+      minify: { compress: false, mangle: false, codegen: { removeWhitespace: false, asciiOnly: true } },
+    },
   });
   await bundle.close();
   return packagesOf(output, root);

@@ -70,18 +70,40 @@ export interface DashboardOptions {
   readonly isDev?: boolean;
 }
 
-/**
- * Maps the served path of each dashboard file to its content. The files are small and never change while the process
- * runs, so they are read and compressed once.
- */
+/** Maps the served path of each dashboard file to its content. */
 export function dashboardFiles({ isDev = false }: DashboardOptions = {}) {
-  const served = (name: string, edit = name.endsWith(".js") ? withoutComments : (text: string) => text) => {
-    const body = Buffer.from(edit(readFileSync(new URL(`./public/${name}`, import.meta.url), "utf8")));
-    const contentType = CONTENT_TYPES.get(extname(name)) as string;
-    return { contentType, body, gzip: gzipSync(body, { level: 9 }) };
-  };
+  const served = (name: string) => new ServedFile(name, name.endsWith(".js") ? withoutComments : (text) => text);
   const parts = FILES.map((name) => [`/dashboard/${name}`, served(name)] as const);
-  return new Map([["/", served("index.html", (page) => withParts(page, isDev))], ...parts]);
+  return new Map([["/", new ServedFile("index.html", (page) => withParts(page, isDev))], ...parts]);
+}
+
+/** A file that never changes while the process runs. It is read and compressed once, when it is first asked for. */
+class ServedFile {
+  readonly contentType: string;
+  private readonly name: string;
+  private readonly edit: (text: string) => string;
+  private read: { readonly body: Buffer; readonly gzip: Buffer } | null = null;
+
+  constructor(name: string, edit: (text: string) => string) {
+    this.name = name;
+    this.edit = edit;
+    this.contentType = CONTENT_TYPES.get(extname(name)) as string;
+  }
+
+  get body(): Buffer {
+    return this.content().body;
+  }
+
+  get gzip(): Buffer {
+    return this.content().gzip;
+  }
+
+  private content() {
+    if (this.read !== null) return this.read;
+    const body = Buffer.from(this.edit(readFileSync(new URL(`./public/${this.name}`, import.meta.url), "utf8")));
+    this.read = { body, gzip: gzipSync(body, { level: 9 }) };
+    return this.read;
+  }
 }
 
 /**

@@ -5,6 +5,7 @@ import { KeyRates } from "../../application/key-rates.ts";
 import { OPEN } from "../../application/loops/reception.ts";
 import { isOperators } from "../../contract/scopes.ts";
 import { FencepostError, invalid, unavailable } from "../../domain/errors.ts";
+import type { Principal } from "../../domain/keys/principal.ts";
 import { rememberingChecksum } from "../../domain/text/checksum.ts";
 import { type AdmissionOptions, admissionQueue, arrivalsOf, type WaitingRequest } from "./admission/admission-queue.ts";
 import { CALLERS_BYTES, heldBytes } from "./admission/held-bytes.ts";
@@ -172,7 +173,7 @@ function addHooks(app: FastifyInstance, options: HttpServerOptions, { arrivals, 
   /** URLs of operators' routes. Their other methods are hidden with them, because `Allow` would reveal the methods. */
   const operatorsUrls = new Set<string>();
   const rates = new KeyRates(clock);
-  const apiOf = rememberedFor((principal) => limitedTo(principal, options.api, rates));
+  const apiOf = rememberedFor((principal: Principal) => limitedTo(principal, options.api, rates));
   const addRates = rateHeaders(rates);
   const mayCome = wire(options.wire ?? { hosts: "any", origins: [] });
   const queues = options.admission === undefined ? null : admissionQueues({ ...options.admission, clock, arrivals });

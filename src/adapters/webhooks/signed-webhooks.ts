@@ -8,7 +8,7 @@
  */
 import { createHmac, hash, hkdfSync } from "node:crypto";
 import { setMaxListeners } from "node:events";
-import { type Dispatcher, request } from "undici";
+import type { Dispatcher } from "undici";
 import type { ReceiverAnswer } from "../../domain/webhooks/receiver-answers.ts";
 import { retryAfterMs } from "../../domain/webhooks/receiver-answers.ts";
 import type { Clock } from "../../ports/clock.ts";
@@ -107,7 +107,9 @@ async function post(
   };
   listenOnce(signal, stop);
   try {
-    const response = await request(url, { method: "POST", ...content, dispatcher, signal: stopping.signal });
+    const { origin, pathname, search } = new URL(url);
+    const place = { method: "POST", origin, path: `${pathname}${search}` } as const;
+    const response = await dispatcher.request({ ...place, ...content, signal: stopping.signal });
     const { statusCode: status, headers } = response;
     const asked = headers["retry-after"];
     cancelTimer();

@@ -69,14 +69,14 @@ export function scopeOf({ method, url }: Pick<RouteOptions, "method" | "url">): 
   return scope;
 }
 
-/** Caches one value per API key. */
-export function rememberedFor<T>(make: (principal: Principal) => T): (principal: Principal) => T {
-  const made = new WeakMap<Principal, T>();
-  return (principal) => {
-    const known = made.get(principal);
+/** Caches one value per object, such as an API key. */
+export function rememberedFor<K extends object, T>(make: (key: K) => T): (key: K) => T {
+  const made = new WeakMap<K, T>();
+  return (key) => {
+    const known = made.get(key);
     if (known !== undefined) return known;
-    const first = make(principal);
-    made.set(principal, first);
+    const first = make(key);
+    made.set(key, first);
     return first;
   };
 }

@@ -13,9 +13,9 @@ export const MAX_PARAMETER_LENGTH = 255;
 
 /** Path patterns without parameters that are also matched by one with parameters: `/tx/batch` by `/tx/:id`. */
 export function ambiguous(served: Served): string[] {
-  const urls = [...served.keys()];
-  const within = (url: string) => urls.some((other) => other !== url && matches(other.split("/"), url.split("/")));
-  return urls.filter((url) => !url.includes(":") && within(url));
+  const withParameters = [...served.keys()].filter((url) => url.includes(":")).map((url) => url.split("/"));
+  const isMatched = (path: readonly string[]) => withParameters.some((pattern) => matches(pattern, path));
+  return [...served.keys()].filter((url) => !url.includes(":") && isMatched(url.split("/")));
 }
 
 /**

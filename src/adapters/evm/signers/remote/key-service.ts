@@ -5,7 +5,7 @@
  * the parity. Both are computed here, which also verifies the signature.
  */
 import { createPublicKey } from "node:crypto";
-import { Agent, request } from "undici";
+import { Agent } from "undici";
 import type { Address, Hex } from "../../../../domain/lane.ts";
 import type { MessageToSign } from "../../../../domain/messages/message.ts";
 import { codeOf, messageOf } from "../../../../domain/text/thrown.ts";
@@ -220,7 +220,15 @@ export function openServiceHttp(clock: Clock) {
       const deadline = new AbortController();
       const cancelTimer = clock.after(timeoutMs, () => deadline.abort());
       try {
-        const { statusCode, body } = await request(url, { ...options, dispatcher: agent, signal: deadline.signal });
+        const { origin, pathname, search } = new URL(url);
+        const { signal } = deadline;
+        const { statusCode, body } = await agent.request({
+          method: "GET",
+          ...options,
+          origin,
+          path: `${pathname}${search}`,
+          signal,
+        });
         const text = await body.text();
         return { status: statusCode, text, members: membersOf(text) };
       } catch (cause) {
