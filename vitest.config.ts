@@ -16,8 +16,9 @@ const SIMULATION = ["test/simulation/*.test.ts"];
 
 const PROCESSES = [
   "test/adapters/postgres/pooled.test.ts",
-  "test/integration/{burst,chains,dev-command,kms-guide,peers,wake-ups,wire,workers}.test.ts",
-  "test/main/dev/embedded/{postgres-places,postgres-recovery}.test.ts",
+  "test/integration/{burst,chains,client-commands,database,dev-command,external,kms-guide,nonces}.test.ts",
+  "test/integration/{peers,replicas,settings,wake-ups,wire,workers}.test.ts",
+  "test/main/dev/embedded/{postgres,postgres-places,postgres-recovery}.test.ts",
 ];
 
 /** Said to each project by hand: inherited from the run, its number of workers would be theirs too, whatever a caller says. */
@@ -47,7 +48,7 @@ const EACH = {
     ...(process.env.FENCEPOST_EXAMPLES_LONG === undefined ? ["test/integration/examples/**"] : []),
     // A browser on a real node, and the pictures of the documents: `npm run test:dashboard`.
     ...(process.env.FENCEPOST_DASHBOARD_LONG === undefined
-      ? ["test/integration/dashboard/**", "test/adapters/dashboard/{every-page,outcomes-and-messages}.test.ts"]
+      ? ["test/integration/dashboard/**", "test/adapters/dashboard/{every-page,operating,outcomes-and-messages,strip}.test.ts"]
       : []),
     // Clients of other makers, installed for it: `npm run test:clients`.
     ...(process.env.FENCEPOST_CLIENTS === undefined ? ["test/integration/clients/**"] : []),

@@ -6,12 +6,12 @@ import { play } from "../support/simulation/play.ts";
 const REGRESSIONS = [[2_000_948, "an epoch of the feed began between the two reads of a page"]] as const;
 
 it.each(REGRESSIONS)("simulation with seed %i (%s): every transaction settles", async (seed) => {
-  await play(seed);
+  await play({ seed });
 });
 
 it("simulation: running one seed twice gives identical events and RPC traffic", async () => {
   const simulate = async (): Promise<string> => {
-    const { world } = await play(11);
+    const { world } = await play({ seed: 11 });
     const story = { events: world.nodes.map(({ events }) => events), wire: world.chain.witness };
     return JSON.stringify(story, (_, value: unknown) => (typeof value === "bigint" ? `${value}n` : value));
   };

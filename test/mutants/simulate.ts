@@ -1,10 +1,8 @@
-import { fork } from "node:child_process";
-import { once } from "node:events";
 import { resolve } from "node:path";
 import { fileURLToPath } from "node:url";
 import { bundleSimulation } from "../support/simulation/bundle.ts";
+import { inProcess } from "../support/simulation/elsewhere.ts";
 import type { Played } from "../support/simulation/play.ts";
-import { V8_OPTIONS } from "../support/simulation/v8-options.ts";
 import { makeTemporaryDirectory } from "../support/temporary-directory.ts";
 import { type Mutant, mutated } from "./mutant.ts";
 import type { Result } from "./report.ts";
@@ -46,15 +44,7 @@ export async function playMutant(mutant: Mutant, seeds: number): Promise<Result>
 
 /** Failures of a part of the seeds. A process that ends or hangs counts as one. */
 async function failuresOf(bundle: string, first: number, count: number): Promise<readonly string[]> {
-  const child = fork(bundle, [String(first), String(count)], {
-    execArgv: V8_OPTIONS,
-    stdio: "ignore",
-    timeout: PART_MS,
-    killSignal: "SIGKILL",
-  });
-  const ended = once(child, "exit").then(([code, signal]) => [
-    `the process that plays from seed ${first} on ended with ${code ?? signal}`,
-  ]);
-  const played = once(child, "message").then(([message]) => (message as Played).failures);
-  return await Promise.race([played, ended]);
+  const job = { kind: "seeds", first, count } as const;
+  const played = inProcess<Played>(bundle, job, { timeoutMs: PART_MS, isQuiet: true });
+  return played.then(({ failures }) => failures).catch((error: Error) => [error.message]);
 }

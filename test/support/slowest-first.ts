@@ -15,7 +15,7 @@ const SLOW = [
   "test/integration/burst.test.ts",
   "test/integration/database.test.ts",
   "test/integration/operations.test.ts",
-  "test/adapters/postgres/contracts.test.ts",
+  "test/adapters/postgres/contracts/",
   "test/cluster/",
   "test/integration/",
   "test/adapters/postgres/pooled.test.ts",

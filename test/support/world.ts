@@ -172,6 +172,8 @@ export class World {
   /** A counter shared by all signers, so that no two signatures are equal, not even of the same transaction. */
   private readonly draw = counter();
   readonly nodes: WorldNode[] = [];
+  /** Called for every event of every node. */
+  onEvent: (nodeId: string, event: TelemetryEvent) => void = () => undefined;
   readonly wire: WireWitness;
   /** Cost ceilings and chain settings for every node that has none of its own. */
   readonly ceilings: Ceilings;
@@ -250,6 +252,7 @@ export class World {
             events.push(event);
             options.tracing?.sink(event);
             options.onEvent?.(event);
+            this.onEvent(`node-${index}`, event);
           },
         },
         ...(options.tracing === undefined ? {} : { tracer: options.tracing.tracer }),

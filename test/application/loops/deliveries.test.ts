@@ -277,14 +277,12 @@ describe("deliveries of outcomes", () => {
     expect(await read(id)).toMatchObject({ paused: { by: "GAVE_UP", why: "HTTP 500" }, position: 0 });
     state.answer = () => OK;
     const change = { action: "resume" } as const;
-    await database
-      .connect()
-      .changeSubscriber({
-        seen: { subscriberId: id, filter: EVERY_OUTCOME },
-        change,
-        actor: "operator:me",
-        reason: null,
-      });
+    await database.connect().changeSubscriber({
+      seen: { subscriberId: id, filter: EVERY_OUTCOME },
+      change,
+      actor: "operator:me",
+      reason: null,
+    });
     await second.run(5_000);
     expect(seqs().at(-1)).toBe(1);
     expect((await read(id))?.position).toBe(1);
@@ -319,14 +317,12 @@ describe("deliveries of outcomes", () => {
     state.answer = () => OK;
     sent.length = 0;
     const change = { action: "replay", after: 0 } as const;
-    await database
-      .connect()
-      .changeSubscriber({
-        seen: { subscriberId: id, filter: EVERY_OUTCOME },
-        change,
-        actor: "operator:me",
-        reason: null,
-      });
+    await database.connect().changeSubscriber({
+      seen: { subscriberId: id, filter: EVERY_OUTCOME },
+      change,
+      actor: "operator:me",
+      reason: null,
+    });
     await run(5_000);
     expect(sent.map(({ eventId }) => eventId)).toEqual(["2_epoch", "1_1", "2_2"]);
     expect(await read(id)).toMatchObject({ epoch: 2, position: 2 });
@@ -351,14 +347,12 @@ describe("deliveries of outcomes", () => {
     const { run } = await aNode();
     await run(1_000);
     const change = { action: "rotate", generation: 1, secretId: "known", overlapMs: 60_000 } as const;
-    await database
-      .connect()
-      .changeSubscriber({
-        seen: { subscriberId: id, filter: EVERY_OUTCOME },
-        change,
-        actor: "operator:me",
-        reason: null,
-      });
+    await database.connect().changeSubscriber({
+      seen: { subscriberId: id, filter: EVERY_OUTCOME },
+      change,
+      actor: "operator:me",
+      reason: null,
+    });
     outcomes(1);
     await run(3_000);
     outcomes(1);
@@ -377,14 +371,12 @@ describe("deliveries of outcomes", () => {
     await run(1_000);
     await clock.advance(10);
     const change = { action: "replay", after: 0 } as const;
-    await database
-      .connect()
-      .changeSubscriber({
-        seen: { subscriberId: id, filter: EVERY_OUTCOME },
-        change,
-        actor: "operator:me",
-        reason: null,
-      });
+    await database.connect().changeSubscriber({
+      seen: { subscriberId: id, filter: EVERY_OUTCOME },
+      change,
+      actor: "operator:me",
+      reason: null,
+    });
     await run(4_000);
     expect(seqs().filter((seq) => seq === 1).length).toBe(2);
     expect((await read(id))?.position).toBe(2);

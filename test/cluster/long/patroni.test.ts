@@ -10,7 +10,7 @@ import { PersistentCaller } from "../../support/persistent-caller.ts";
 import { pricedTransfer } from "../../support/transfers.ts";
 import { waitUntil } from "../../support/wait-until.ts";
 
-vi.setConfig({ testTimeout: 240_000 });
+vi.setConfig({ testTimeout: 360_000 });
 
 const it = base.extend<{ readonly cluster: PatroniCluster; readonly database: Database }>({
   cluster: async ({ skip }, use) => {
@@ -38,7 +38,7 @@ it("a node loses no acknowledged create when Patroni replaces a dead leader", as
   await waitUntil(() => load.accepted.length > 50, "the load is in full swing");
   await cluster.killLeader();
   const answered = load.accepted.length;
-  await waitUntil(() => load.accepted.length > answered + 20, "accepting again", { everyMs: 50, giveUpMs: 60_000 });
+  await waitUntil(() => load.accepted.length > answered + 20, "accepting again", { everyMs: 50, giveUpMs: 150_000 });
   await load.stop();
   const epochs = await database.query<{ epoch: number; may_have_lost: boolean }>(
     "SELECT epoch, may_have_lost FROM fencepost.database_history ORDER BY ordinal",

@@ -40,6 +40,12 @@ describe("the lower of two endpoints' fee reports", () => {
     }
   });
 
+  it("contains no tip of the newest blocks above what the other endpoint reports for them", () => {
+    const risen = [...many(GWEI).slice(10), ...many(5n * GWEI).slice(90)];
+    const market = lowerOf(word(30n * GWEI, risen), word(30n * GWEI, many(2n * GWEI)), { baseFee: 30n * GWEI }, []);
+    expect(market.priorityFees).toEqual([...risen.slice(0, 90), ...many(2n * GWEI).slice(90)]);
+  });
+
   it("does not mention the higher report if the reports differ by less than an eighth", () => {
     const market = lowerOf(
       word(30n * GWEI, many(GWEI)),

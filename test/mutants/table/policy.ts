@@ -166,7 +166,7 @@ export const POLICY = [
         "a charge of an earlier hour is not counted in this one",
         "now.hourMs === hourMs ? plus(now.hour, amounts) : now.hour",
         "plus(now.hour, amounts)",
-        ["test/domain/policy/usage.property.test.ts"],
+        ["test/domain/policy/use.test.ts"],
       ],
       [
         "a charge of an earlier day is not counted in this one",

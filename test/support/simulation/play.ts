@@ -1,5 +1,5 @@
 import { checkSimulation } from "./check.ts";
-import { type Simulation, simulate } from "./simulate.ts";
+import { type Scenario, type Simulation, simulate, type Trace } from "./simulate.ts";
 
 /** The results of several seeds. */
 export interface Played {
@@ -8,9 +8,9 @@ export interface Played {
   readonly counts: Readonly<Record<string, number>>;
 }
 
-/** Runs one seed until all work is done, and checks it. */
-export async function play(seed: number): Promise<Simulation> {
-  const simulation = await simulate(seed);
+/** Runs one scenario until all work is done, and checks it. */
+export async function play(scenario: Scenario, trace?: Trace): Promise<Simulation> {
+  const simulation = await simulate(scenario, trace);
   checkSimulation(simulation);
   for (const entry of simulation.world.nodes) simulation.world.crash(entry);
   return simulation;
@@ -22,18 +22,25 @@ export async function playSeeds(first: number, count: number): Promise<Played> {
   const counts: Record<string, number> = {};
   for (let seed = first; seed < first + count; seed++) {
     try {
-      for (const [what, times] of troublesOf(await play(seed))) counts[what] = (counts[what] ?? 0) + times;
+      for (const [what, times] of troublesOf(await play({ seed }))) counts[what] = (counts[what] ?? 0) + times;
     } catch (error) {
-      failures.push(replay(seed, error));
+      failures.push(`seed ${seed}: ${messageOf(error)}\nreplay: npm run sim -- --seed ${seed} --trace`);
     }
   }
   return { failures, counts };
 }
 
-function replay(seed: number, error: unknown): string {
-  const command = `FENCEPOST_SIM_FIRST=${seed} FENCEPOST_SIM_SEEDS=1 npx vitest run test/application/simulation.test.ts`;
-  return `seed ${seed}: ${error instanceof Error ? error.message : String(error)}\nreplay: ${command}`;
+/** Why a scenario fails; null if it does not. */
+export async function failureOf(scenario: Scenario, trace?: Trace): Promise<string | null> {
+  try {
+    await play(scenario, trace);
+    return null;
+  } catch (error) {
+    return messageOf(error);
+  }
 }
+
+const messageOf = (error: unknown) => (error instanceof Error ? error.message : String(error));
 
 function troublesOf({
   crew,

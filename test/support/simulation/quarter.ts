@@ -1,11 +1,9 @@
-import { fork } from "node:child_process";
-import { once } from "node:events";
 import { readFile, rename, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { expect, inject, it } from "vitest";
+import { inProcess } from "./elsewhere.ts";
 import type { Played } from "./play.ts";
 import { expectTrouble } from "./troubles.ts";
-import { V8_OPTIONS } from "./v8-options.ts";
 
 /** FENCEPOST_SIM_SEEDS sets the number of seeds, FENCEPOST_SIM_FIRST the first one. */
 const FIRST = Number(process.env.FENCEPOST_SIM_FIRST ?? 1);
@@ -22,7 +20,11 @@ export function playQuarter(quarter: 1 | 2 | 3 | 4): void {
   it(
     `${COUNT} random simulations, starting at seed ${first}, end with every invariant intact`,
     async () => {
-      const { failures, counts } = await playElsewhere(first);
+      const { failures, counts } = await inProcess<Played>(inject("simulation"), {
+        kind: "seeds",
+        first,
+        count: COUNT,
+      });
       expect(failures).toEqual([]);
       const all = await sumOfQuarters(quarter, counts);
       if (all !== null && 4 * COUNT >= ENOUGH) expectTrouble(all);
@@ -44,18 +46,4 @@ async function sumOfQuarters(quarter: number, counts: Played["counts"]): Promise
       sum[what] = (sum[what] ?? 0) + times;
   }
   return sum;
-}
-
-async function playElsewhere(first: number): Promise<Played> {
-  const child = fork(inject("simulation"), [String(first), String(COUNT)], { execArgv: V8_OPTIONS });
-  const ended = once(child, "exit").then(([code, signal]) => {
-    throw new Error(`the process that plays from seed ${first} on ended with ${code ?? signal}`);
-  });
-  try {
-    const [played] = await Promise.race([once(child, "message"), ended]);
-    return played as Played;
-  } finally {
-    ended.catch(() => undefined);
-    child.kill();
-  }
 }

@@ -1,6 +1,7 @@
 import { REPRICING_STRATEGIES } from "../../../src/domain/fees/repricing.ts";
 import type { Reservation } from "../../../src/domain/transaction/reservations.ts";
 import { isSettled } from "../../../src/domain/transaction/transitions.ts";
+import type { TelemetryEvent } from "../../../src/ports/telemetry.ts";
 import { waitingIntake } from "../../doubles/memory-store/state.ts";
 import { GETH_POOL, ROOMY_POOL } from "../../doubles/simulated-chain/pool.ts";
 import { SIGNERS, World } from "../world.ts";
@@ -37,6 +38,60 @@ const WITH_WEBHOOKS = 0.3;
 const WITH_MESSAGES = 0.2;
 const WITH_CLERKS = 0.25;
 
+/** Random choices with their weights, one of which is made at each step. */
+const STEPS = [
+  [10, "create"],
+  [3, "intake"],
+  [5, "reserve"],
+  [6, "operate"],
+  [0.5, "suspend"],
+  [4, "fail commits"],
+  [3, "fail calls"],
+  [1, "refuse writes"],
+  [1, "lose signer"],
+  [2, "pause database"],
+  [2, "cut database"],
+  [2, "freeze node"],
+  [1, "lie about nonce"],
+  [1, "lie about gas"],
+  [3, "trouble chain"],
+  [1, "lag chain"],
+  [3, "reorg"],
+  [1, "drop mempool"],
+  [2, "move market"],
+  [1, "hold blocks"],
+  [2, "release blocks"],
+  [1, "crash now"],
+  [9, "crash soon"],
+  [1, "close node"],
+  [1, "lose hints"],
+  [1, "lose session"],
+  [0.5, "end sessions"],
+  [0.3, "change history"],
+  [3, "start node"],
+] as const;
+
+type Step = (typeof STEPS)[number][1];
+
+/** Names that a scenario may leave out: steps, and what else is drawn at each step. */
+export const PARTS = [
+  ...STEPS.map(([, step]) => step),
+  ...(["lie about fees", "trust", "overpay", "lie about receipts", "invent blocks"] as const),
+  ...(["hold", "kill", "webhooks", "messages", "clerks"] as const),
+] as const;
+export type Part = (typeof PARTS)[number];
+
+/** A run to be made: all random choices come from the seed. A failing one is shrunk by fewer steps and parts. */
+export interface Scenario {
+  readonly seed: number;
+  /** Most steps; the rest of those that the seed has are left out. */
+  readonly most?: number;
+  readonly without?: readonly Part[];
+}
+
+/** Reports what happens, with the virtual time in milliseconds. */
+export type Trace = (atMs: number, line: string) => void;
+
 export interface Simulation {
   readonly world: World;
   readonly callers: Callers;
@@ -59,11 +114,14 @@ export interface Simulation {
 const ANSWERED_MS = 200;
 
 /** Runs one seed: nodes, callers, a consumer, and faults, until everything is repaired and all work is done. */
-export async function simulate(seed: number): Promise<Simulation> {
+export async function simulate(scenario: Scenario, trace: Trace = () => undefined): Promise<Simulation> {
+  const { seed, most = Number.POSITIVE_INFINITY, without = [] } = scenario;
+  const has = (part: Part) => !without.includes(part);
   const dice = new Dice(seed);
   const messageDice = new Dice(seed + MESSAGE_SEEDS);
   const hasMessages = messageDice.chance(WITH_MESSAGES);
   const world = makeWorld(seed, dice, hasMessages);
+  world.onEvent = (nodeId, event) => trace(world.clock.monotonicMs(), `${nodeId}: ${described(event)}`);
   // False prices, false receipts, false newest blocks, deadlines and holds each have a separate random generator. So
   // they do not change the other random choices of a seed's run.
   const feeDice = new Dice(seed + FEE_SEEDS);
@@ -94,21 +152,25 @@ export async function simulate(seed: number): Promise<Simulation> {
   const nodes = dice.int(1, MOST_NODES);
   for (let i = 0; i < nodes; i++) crew.start();
   void consumer.follow();
-  const steps = dice.int(20, 60);
-  for (let step = 0; step < steps; step++) {
-    act(simulation, dice);
-    startLying(simulation, feeDice);
-    if (receiptDice.chance(0.04)) crew.lieAboutReceipts(receiptDice);
-    if (headDice.chance(0.04)) crew.inventBlocks(headDice);
-    if (timeDice.chance(0.12)) holders.hold();
-    if (stopDice.chance(0.05)) killers.kill();
-    webhooks?.step(crew);
-    messages?.step(crew);
-    if (hasClerks && clerkDice.chance(0.15)) clerks.read();
-    if (hasClerks && clerkDice.chance(0.05)) clerks.act();
-    if (hasClerks && clerkDice.chance(hasMessages ? 0.15 : 0.02)) clerks.decide();
+  const steps = Math.min(dice.int(20, 60), most);
+  for (let count = 1; count <= steps; count++) {
+    const step = dice.weighted(STEPS);
+    trace(world.clock.monotonicMs(), `step ${count}: ${step}${has(step) ? "" : " (left out)"}`);
+    if (has(step)) stepsOf(simulation, dice)[step]();
+    startLying(simulation, feeDice, has);
+    if (receiptDice.chance(0.04) && has("lie about receipts")) crew.lieAboutReceipts(receiptDice);
+    if (headDice.chance(0.04) && has("invent blocks")) crew.inventBlocks(headDice);
+    if (timeDice.chance(0.12) && has("hold")) holders.hold();
+    if (stopDice.chance(0.05) && has("kill")) killers.kill();
+    if (has("webhooks")) webhooks?.step(crew);
+    if (has("messages")) messages?.step(crew);
+    const hasClerksNow = hasClerks && has("clerks");
+    if (hasClerksNow && clerkDice.chance(0.15)) clerks.read();
+    if (hasClerksNow && clerkDice.chance(0.05)) clerks.act();
+    if (hasClerksNow && clerkDice.chance(hasMessages ? 0.15 : 0.02)) clerks.decide();
     await world.clock.advance(dice.int(0, 700));
   }
+  trace(world.clock.monotonicMs(), "everything is repaired");
   crew.heal();
   webhooks?.heal();
   world.releaseBlocks();
@@ -181,48 +243,58 @@ function makeWorld(seed: number, dice: Dice, hasMessages: boolean): World {
   return world;
 }
 
-function act(simulation: Simulation, dice: Dice): void {
+function stepsOf(simulation: Simulation, dice: Dice): Readonly<Record<Step, () => void>> {
   const { world, callers, reservers, operators, crew } = simulation;
-  const deed = dice.weighted<() => void>([
-    [10, () => callers.call(dice.int(1, 8))],
-    [3, () => callers.writeIntake()],
-    [5, () => reservers.reserve()],
-    [6, () => operators.act()],
-    [0.5, () => operators.suspend()],
-    [4, () => crew.failCommits()],
-    [3, () => crew.failCalls()],
-    [1, () => crew.refuseWrites()],
-    [1, () => crew.loseSigner(2 * LEASE.durationMs)],
-    [2, () => crew.pauseStore(2 * LEASE.durationMs)],
-    [2, () => crew.cutStore(2 * LEASE.durationMs)],
-    [2, () => crew.freeze(2 * LEASE.durationMs)],
-    [1, () => crew.lieAboutNonce()],
-    [1, () => crew.lieAboutGas()],
-    [3, () => crew.troubleChain()],
-    [1, () => crew.lagChain()],
-    [3, () => reorganise(world, crew, dice)],
-    [1, () => world.chain.dropAllTransactions()],
-    [2, () => moveMarket(world, crew, dice)],
-    [1, () => world.holdBlocks()],
-    [2, () => world.releaseBlocks()],
-    [1, () => crew.crashNow()],
-    [9, () => crew.crashSoon()],
-    [1, () => crew.close()],
-    [1, () => crew.loseHints()],
-    [1, () => crew.loseSession()],
-    [0.5, () => crew.endSessions()],
-    [0.3, () => changeHistory(simulation, dice.chance(0.3))],
-    [3, () => crew.alive < MOST_NODES && crew.start()],
-  ]);
-  deed();
+  return {
+    create: () => callers.call(dice.int(1, 8)),
+    intake: () => callers.writeIntake(),
+    reserve: () => reservers.reserve(),
+    operate: () => operators.act(),
+    suspend: () => operators.suspend(),
+    "fail commits": () => crew.failCommits(),
+    "fail calls": () => crew.failCalls(),
+    "refuse writes": () => crew.refuseWrites(),
+    "lose signer": () => crew.loseSigner(2 * LEASE.durationMs),
+    "pause database": () => crew.pauseStore(2 * LEASE.durationMs),
+    "cut database": () => crew.cutStore(2 * LEASE.durationMs),
+    "freeze node": () => crew.freeze(2 * LEASE.durationMs),
+    "lie about nonce": () => crew.lieAboutNonce(),
+    "lie about gas": () => crew.lieAboutGas(),
+    "trouble chain": () => crew.troubleChain(),
+    "lag chain": () => crew.lagChain(),
+    reorg: () => reorganise(world, crew, dice),
+    "drop mempool": () => world.chain.dropAllTransactions(),
+    "move market": () => moveMarket(world, crew, dice),
+    "hold blocks": () => world.holdBlocks(),
+    "release blocks": () => world.releaseBlocks(),
+    "crash now": () => crew.crashNow(),
+    "crash soon": () => crew.crashSoon(),
+    "close node": () => crew.close(),
+    "lose hints": () => crew.loseHints(),
+    "lose session": () => crew.loseSession(),
+    "end sessions": () => crew.endSessions(),
+    "change history": () => changeHistory(simulation, dice.chance(0.3)),
+    "start node": () => crew.alive < MOST_NODES && crew.start(),
+  };
 }
 
+/** An event as one line: its type, and every field that is not long. */
+function described({ type, ...fields }: TelemetryEvent): string {
+  const words = Object.entries(fields).map(([name, value]) => {
+    const text = typeof value === "object" ? JSON.stringify(value, (_, each) => plain(each)) : String(value);
+    return text.length > 80 ? "" : ` ${name}=${text}`;
+  });
+  return `${type}${words.join("")}`;
+}
+
+const plain = (value: unknown) => (typeof value === "bigint" ? String(value) : value);
+
 /** Makes an endpoint report absurd prices for a while, and lets some callers accept any price. */
-function startLying({ crew, payers }: Simulation, dice: Dice): void {
-  if (dice.chance(0.04)) crew.lieAboutFees();
-  if (dice.chance(0.1)) payers.trust();
-  if (dice.chance(0.08)) payers.overpay();
-  if (dice.chance(0.02)) crew.lieForGood();
+function startLying({ crew, payers }: Simulation, dice: Dice, has: (part: Part) => boolean): void {
+  if (dice.chance(0.04) && has("lie about fees")) crew.lieAboutFees();
+  if (dice.chance(0.1) && has("trust")) payers.trust();
+  if (dice.chance(0.08) && has("overpay")) payers.overpay();
+  if (dice.chance(0.02) && has("lie about fees")) crew.lieForGood();
 }
 
 function reorganise(world: World, crew: Crew, dice: Dice): void {
