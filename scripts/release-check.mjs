@@ -26,6 +26,7 @@ export function stepsOf({ scripts }) {
     ...suites.map((name) => [name, `npm run ${name}`]),
     ["model", "npm run model"],
     ["mutants", "npm run mutants"],
+    ["sim", "npm run sim -- --minutes 60 --first 1000001"],
     ["publish", "npm publish --dry-run --ignore-scripts"],
     ["publish:client", "npm run build:client && npm publish ./dist-client --dry-run --ignore-scripts"],
   ];
