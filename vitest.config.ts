@@ -48,7 +48,10 @@ const EACH = {
     ...(process.env.FENCEPOST_EXAMPLES_LONG === undefined ? ["test/integration/examples/**"] : []),
     // A browser on a real node, and the pictures of the documents: `npm run test:dashboard`.
     ...(process.env.FENCEPOST_DASHBOARD_LONG === undefined
-      ? ["test/integration/dashboard/**", "test/adapters/dashboard/{every-page,operating,outcomes-and-messages,strip}.test.ts"]
+      ? [
+          "test/integration/dashboard/**",
+          "test/adapters/dashboard/{every-page,operating,outcomes-and-messages,strip}.test.ts",
+        ]
       : []),
     // Clients of other makers, installed for it: `npm run test:clients`.
     ...(process.env.FENCEPOST_CLIENTS === undefined ? ["test/integration/clients/**"] : []),
@@ -57,8 +60,9 @@ const EACH = {
     // Alert rules and dashboard in a real Prometheus and Grafana: `npm run test:signals`.
     ...(process.env.FENCEPOST_SIGNALS === undefined ? ["test/integration/signals/**"] : []),
   ],
-  testTimeout: 60_000,
-  hookTimeout: 120_000,
+  // Only for what hangs: a wait has its own limit, which grows with the load of the machine (test/support/wait-until.ts).
+  testTimeout: 300_000,
+  hookTimeout: 300_000,
   pool: "forks" as const,
   // Worlds in memory are made and forgotten by the hundred: in a small young generation they are copied before they go.
   execArgv: ["--max-semi-space-size=64"],

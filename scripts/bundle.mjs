@@ -30,7 +30,8 @@ const PARTS = [
 
 /**
  * undici without what a node never uses: it is half of the package, and a node would evaluate it at every start. What
- * only some nodes use is evaluated when it is first used.
+ * only some nodes use is evaluated when it is first used. Its modules form cycles: fetch must come before WebSocket, as in
+ * its own index.
  */
 const PART_OF_UNDICI = `
   Object.assign(require("./lib/dispatcher/dispatcher").prototype, require("./lib/api"));
@@ -39,7 +40,7 @@ const PART_OF_UNDICI = `
   exports.buildConnector = require("./lib/core/connect");
   exports.errors = require("./lib/core/errors");
   Object.defineProperties(exports, {
-    WebSocket: { get: () => require("./lib/web/websocket/websocket").WebSocket },
+    WebSocket: { get: () => (require("./lib/web/fetch"), require("./lib/web/websocket/websocket")).WebSocket },
     fetch: { get: () => require("./lib/web/fetch").fetch },
   });
 `;

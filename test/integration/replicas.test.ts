@@ -51,11 +51,11 @@ const it = base.extend<{ readonly replicas: Replicas }>({
   },
 });
 
-/** Retries a send, which has a request id, until it gets a response. */
-async function persistently(face: Fencepost, request: Parameters<Fencepost["send"]>[0]) {
+/** Retries a read, or a send that has a request id, until it gets a response: a crowded machine answers late. */
+async function persistently<T>(call: () => Promise<T>): Promise<T> {
   for (let tries = 1; ; tries++) {
     try {
-      return await face.send(request);
+      return await call();
     } catch (error) {
       if (tries === 5 || (error as { code?: string }).code !== "UNAVAILABLE") throw error;
     }
@@ -78,14 +78,14 @@ describe("replicas that embed the library", () => {
     const sends = range(150).flatMap((index) => {
       const request = to(index, "shared");
       const first = both[index % 2] as Fencepost;
-      return (index % 3 === 0 ? both : [first]).map((face) => persistently(face, request));
+      return (index % 3 === 0 ? both : [first]).map((face) => persistently(() => face.send(request)));
     });
     expect(sends).toHaveLength(200);
     const created = await Promise.all(sends);
     await untilSettled(database, 150);
     // If the owner is too slow, the caller at the other replica gets a provisional transaction id without a nonce. That
     // id must lead to the same transaction.
-    const made = await Promise.all(created.map(({ txId }) => both[0].get(txId)));
+    const made = await Promise.all(created.map(({ txId }) => persistently(() => both[0].get(txId))));
     const byRequest = new Map(made.map((each) => [each.requestId, each]));
     created.forEach(({ requestId, nonce }, index) => {
       const { txId, nonce: given } = byRequest.get(requestId) ?? {};
@@ -152,7 +152,7 @@ describe("replicas that embed the library", () => {
     // Requests to a pool may wait for the dead node. If the response is "nothing accepted" or "unknown", they are
     // retried.
     const pooled = range(20).map((index) =>
-      persistently(here, { ...transfer(index, "pool"), signer: { pool: "payouts" } }),
+      persistently(() => here.send({ ...transfer(index, "pool"), signer: { pool: "payouts" } })),
     );
     const created = await Promise.all([...before, ...after, ...pooled]);
     await child.exited;

@@ -1,3 +1,4 @@
+import { availableParallelism, loadavg } from "node:os";
 import { systemClock } from "../../src/adapters/system/clock.ts";
 
 const POLL_MS = 20;
@@ -5,8 +6,12 @@ const GIVE_UP_MS = 30_000;
 
 export interface Patience {
   readonly everyMs?: number;
+  /** Longest wait on an idle machine. On a crowded one it grows with the number of processes that wait for a core. */
   readonly giveUpMs?: number;
 }
+
+/** How many times slower this machine is than an idle one: processes that want a core, per core. At least 1. */
+const crowding = () => Math.max(1, (loadavg()[0] ?? 0) / availableParallelism());
 
 /** Polls for a fact outside this process that raises no event here, such as a file or another process. */
 export async function waitUntil<T>(
@@ -14,11 +19,14 @@ export async function waitUntil<T>(
   what: string,
   { everyMs = POLL_MS, giveUpMs = GIVE_UP_MS }: Patience = {},
 ): Promise<T & {}> {
-  const deadlineMs = systemClock.monotonicMs() + giveUpMs;
-  for (;;) {
+  let leftMs = giveUpMs;
+  for (let lookedMs = systemClock.monotonicMs(); ; ) {
     const found = await look();
     if (found !== null && found !== undefined && found !== false) return found;
-    if (systemClock.monotonicMs() > deadlineMs) throw new Error(`waited in vain until ${what}`);
+    const nowMs = systemClock.monotonicMs();
+    leftMs -= (nowMs - lookedMs) / crowding();
+    lookedMs = nowMs;
+    if (leftMs < 0) throw new Error(`waited in vain until ${what}`);
     await systemClock.sleep(everyMs);
   }
 }

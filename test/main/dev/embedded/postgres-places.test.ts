@@ -91,7 +91,7 @@ test("a failure of initdb is reported with its message, and leaves nothing behin
     code: "START_FAILED",
     message: "initdb failed: initdb: error: no space left on device",
   });
-  expect((await readdir(temporary.path)).sort()).toEqual(["native", "supervisor.1"]);
+  expect((await readdir(temporary.path)).sort()).toEqual([".gitignore", "native", "supervisor.1"]);
 });
 
 test("Debian's PostgreSQL 15 is supervised like the embedded one, if it is installed", async () => {

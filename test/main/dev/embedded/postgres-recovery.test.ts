@@ -201,7 +201,7 @@ describe("an interrupt (Ctrl-C) of embedded PostgreSQL", () => {
 
   test("rejects the start at once if it came before the start", async () => {
     await expect(start({ signal: AbortSignal.abort(new Error("interrupted")) })).rejects.toThrow("interrupted");
-    expect(await readdir(temporary.path)).toEqual(["supervisor.1"]);
+    expect((await readdir(temporary.path)).sort()).toEqual([".gitignore", "supervisor.1"]);
   });
 
   test("reaches only the supervisor", async () => {
