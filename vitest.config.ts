@@ -101,8 +101,8 @@ export default defineConfig({
       },
     ],
     sequence: { sequencer: SlowestFirst },
-    // Two cores is what the suite is timed on; two more workers fill what the others leave while they wait for real time.
-    maxWorkers: 4,
+    // Two cores is what the suite is timed on; four more workers fill what the others leave while they wait for real time.
+    maxWorkers: 6,
     coverage: {
       provider: "v8",
       include: ["src/**/*.ts"],
