@@ -16,7 +16,9 @@ describe("npm run release:check", () => {
     const names = stepsOf({ scripts }).map(([name]) => name);
     const suites = Object.keys(scripts).filter((name) => name.startsWith("test:") && name !== "test:unit");
     expect(suites.length).toBeGreaterThan(10);
-    expect(names).toEqual(expect.arrayContaining(["test", ...suites, "model", "mutants", "sim", "publish", "publish:client"]));
+    expect(names).toEqual(
+      expect.arrayContaining(["test", ...suites, "model", "mutants", "sim", "publish", "publish:client"]),
+    );
     expect(new Set(names).size).toBe(names.length);
   });
 
