@@ -1,7 +1,7 @@
 // `npm run release:check`: everything that must pass before a version is tagged, one after the other. `--list` prints the steps,
 // `--only NAME,NAME` runs some of them. A step that fails does not stop the others; the summary names it.
 import { spawnSync } from "node:child_process";
-import { readFileSync } from "node:fs";
+import { existsSync, readFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { argv, exit, stdout } from "node:process";
 import { fileURLToPath } from "node:url";
@@ -22,6 +22,7 @@ export function stepsOf({ scripts }) {
   return [
     ["addresses", "node scripts/release-check.mjs --addresses"],
     ["changelog", "node scripts/release-check.mjs --changelog"],
+    ["programs", "node scripts/release-check.mjs --programs"],
     ["test", "npm test"],
     ...suites.map((name) => [name, `npm run ${name}`]),
     ["model", "npm run model"],
@@ -63,11 +64,43 @@ export function changelogTrouble(changelog, version) {
 
 const MOST_LINES = 60;
 
+/** Programs without which tests are skipped, each with the paths where one is enough, and the package of Debian. */
+const PROGRAMS = [
+  ["chromium", ["/usr/bin/chromium", "/usr/bin/chromium-browser", "/usr/bin/google-chrome"], "chromium"],
+  ["pgbouncer", ["/usr/sbin/pgbouncer", "/usr/bin/pgbouncer"], "pgbouncer"],
+  ["patroni", ["/usr/bin/patroni"], "patroni"],
+  ["etcd", ["/usr/bin/etcd"], "etcd-server"],
+  ["PostgreSQL 15", ["/usr/lib/postgresql/15/bin/postgres"], "postgresql-15"],
+  [
+    "libfaketime",
+    ["x86_64", "aarch64"].map((machine) => `/usr/lib/${machine}-linux-gnu/faketime/libfaketime.so.1`),
+    "libfaketime",
+  ],
+  ["promtool", ["/usr/bin/promtool"], "prometheus"],
+  ["spin", ["/usr/bin/spin"], "spin"],
+  ["gcc", ["/usr/bin/gcc"], "gcc"],
+  ["python3", ["/usr/bin/python3", "/usr/local/bin/python3"], "python3"],
+];
+
+/**
+ * Which programs the long suites lack: tests that need them would be skipped, and the release would be unproven there.
+ *
+ * @param {(path: string) => boolean} exists
+ * @returns {string | null}
+ */
+export function missingPrograms(exists) {
+  const missing = PROGRAMS.filter(([, paths]) => !paths.some(exists));
+  if (missing.length === 0) return null;
+  const packages = missing.map(([, , name]) => name).join(" ");
+  return `not installed: ${missing.map(([name]) => name).join(", ")}; on Debian: apt-get install ${packages}`;
+}
+
 function main(options) {
   const read = (path) => readFileSync(join(root, path), "utf8");
   const manifest = JSON.parse(read("package.json"));
   if (options[0] === "--addresses") return said(missingAddresses(manifest));
   if (options[0] === "--changelog") return said(changelogTrouble(read("CHANGELOG.md"), manifest.version));
+  if (options[0] === "--programs") return said(missingPrograms(existsSync));
   const only = options[0] === "--only" ? (options[1] ?? "").split(",") : null;
   const steps = stepsOf(manifest).filter(([name]) => only === null || only.includes(name));
   if (options[0] === "--list")

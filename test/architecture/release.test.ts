@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { changelogTrouble, missingAddresses, stepsOf } from "../../scripts/release-check.mjs";
+import { changelogTrouble, missingAddresses, missingPrograms, stepsOf } from "../../scripts/release-check.mjs";
 import { narrowed } from "../../scripts/sbom.mjs";
 import { readPackage } from "./package.ts";
 import { readText } from "./tree.ts";
@@ -39,6 +39,20 @@ describe("npm run release:check", () => {
       expect(missingAddresses({ ...ADDRESSES, [name]: undefined })).toMatch(new RegExp(`has no ${name}: `));
       expect(missingAddresses({ ...ADDRESSES, [name]: "TODO" })).toContain("docs/releasing.md");
     }
+  });
+
+  it("fails if a program is missing without which tests are skipped, and names Debian's package", () => {
+    expect(stepsOf({ scripts }).map(([name]) => name)).toContain("programs");
+    expect(missingPrograms(() => true)).toBeNull();
+    const missing = missingPrograms((path) => !/patroni|etcd/.test(path));
+    expect(missing).toBe("not installed: patroni, etcd; on Debian: apt-get install patroni etcd-server");
+    const workflow = readText(".github/workflows/release.yml");
+    const packages =
+      missingPrograms(() => false)
+        ?.split("apt-get install ")[1]
+        ?.split(" ") ?? [];
+    expect(packages).toContain("libfaketime");
+    for (const name of packages) expect(workflow, name).toContain(` ${name}`);
   });
 
   it("wants a section of the version in the changelog, of at most 60 lines", () => {
