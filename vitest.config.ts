@@ -15,10 +15,11 @@ const ON_DATABASE = [
 const SIMULATION = ["test/simulation/*.test.ts"];
 
 const PROCESSES = [
-  "test/adapters/postgres/pooled.test.ts",
-  "test/integration/{burst,chains,client-commands,database,dev-command,external,kms-guide,nonces}.test.ts",
-  "test/integration/{peers,replicas,settings,wake-ups,wire,workers}.test.ts",
-  "test/main/dev/embedded/{postgres,postgres-places,postgres-recovery}.test.ts",
+  "test/adapters/postgres/{pooled,contracts/unnamed}.test.ts",
+  "test/integration/{burst,chains,client-commands,database,dev-command,external,forwarding,gas-limits}.test.ts",
+  "test/integration/{kms-guide,library-signers,nonces,operations,peers,reorg,replicas,restore,settings}.test.ts",
+  "test/integration/{upgrade,wake-ups,wire,workers}.test.ts",
+  "test/main/dev/embedded/postgres{,-binaries,-places,-recovery,-server}.test.ts",
 ];
 
 /** Said to each project by hand: inherited from the run, its number of workers would be theirs too, whatever a caller says. */

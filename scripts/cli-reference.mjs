@@ -3,11 +3,11 @@ import { readFileSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { argv } from "node:process";
 import { fileURLToPath } from "node:url";
+import { withWritten } from "./written-block.mjs";
 
 const root = dirname(dirname(fileURLToPath(import.meta.url)));
 const PAGE = join(root, "docs/cli.md");
-const BEGIN = "<!-- written by npm run docs:cli -->\n";
-const END = "<!-- end of what npm run docs:cli writes -->\n";
+const SCRIPT = "docs:cli";
 
 // A `<` outside of code would begin an HTML element on the site.
 const sentence = (text) => text.replaceAll("|", "\\|").replaceAll("<", "&lt;");
@@ -71,12 +71,7 @@ export function referenceOf(program) {
 }
 
 /** The page with its reference replaced. */
-export function withReference(page, reference) {
-  const [before, rest = ""] = page.split(BEGIN);
-  const [, after] = rest.split(END);
-  if (after === undefined) throw new Error("docs/cli.md has no place for the reference");
-  return `${before}${BEGIN}${reference}${END}${after}`;
-}
+export const withReference = (page, reference) => withWritten(page, reference, SCRIPT);
 
 if (argv[1] === fileURLToPath(import.meta.url)) {
   const { createJiti } = await import("jiti");

@@ -149,6 +149,7 @@ export const CHAPTERS: readonly Chapter[] = [
     pages: [
       ["Contributing", "CONTRIBUTING.md"],
       ["Architecture", "ARCHITECTURE.md"],
+      ["Proof", "docs/proof.md"],
       ["Where things live", "docs/where-things-live.md"],
       ["Lease, term, fence", "docs/leases.md"],
       ["Crashes", "docs/crashes.md"],

@@ -5,7 +5,7 @@ import { PARTS, type Scenario } from "./simulation/simulate.ts";
 /** A failure that needs a number of steps and some parts. */
 const failing =
   (steps: number, needed: readonly string[]) =>
-  async ({ most = 60, without = [] }: Scenario) =>
+  async ({ most = 50, without = [] }: Scenario) =>
     most >= steps && without.every((part) => !needed.includes(part));
 
 describe("a failing scenario is shrunk to", () => {
@@ -14,12 +14,12 @@ describe("a failing scenario is shrunk to", () => {
   });
 
   it("the parts without which it passes", async () => {
-    const { without } = await shrink({ seed: 7 }, failing(60, ["crash soon", "reorg"]));
+    const { without } = await shrink({ seed: 7 }, failing(50, ["crash soon", "reorg"]));
     expect(PARTS.filter((part) => !without.includes(part))).toEqual(["reorg", "crash soon"]);
   });
 
   it("fewer steps still, once parts are left out", async () => {
-    const fails = async ({ most = 60, without = [] }: Scenario) => most >= 40 - without.length;
-    expect((await shrink({ seed: 7 }, fails)).most).toBe(40 - PARTS.length);
+    const fails = async ({ most = 50, without = [] }: Scenario) => most >= 50 - without.length;
+    expect((await shrink({ seed: 7 }, fails)).most).toBe(50 - PARTS.length);
   });
 });

@@ -151,12 +151,14 @@ export interface NodeOptions {
   readonly embedded?: true;
   /** Policies in a file that only this node has. */
   readonly policies?: Policies;
-  /** How far the machine's wall clock is ahead of the database's, in ms. */
-  readonly aheadMs?: number;
+  /** How far the machine's wall clock is ahead of the database's, in ms; a function if that changes. */
+  readonly aheadMs?: number | (() => number);
 }
 
-function aheadBy(ms: number, clock: Clock): Clock {
-  return ms === 0 ? clock : Object.create(clock, { now: { value: () => new Date(clock.now().getTime() + ms) } });
+function aheadBy(aheadMs: number | (() => number), clock: Clock): Clock {
+  if (aheadMs === 0) return clock;
+  const ms = typeof aheadMs === "number" ? () => aheadMs : aheadMs;
+  return Object.create(clock, { now: { value: () => new Date(clock.now().getTime() + ms()) } });
 }
 
 /**

@@ -23,12 +23,16 @@ interface Member {
   /** Until this time no request or response of this node passes, as with SIGSTOP or a very long garbage collection. */
   frozenUntilMs: number;
   lied: boolean;
+  /** How far the wall clock of the node's machine is ahead of the database's. */
+  aheadMs: number;
   /** Faults of the node's second endpoint; null if it has none. */
   readonly elsewhere: Faults | null;
 }
 
 /** An absurd gas price: 0.004 ether per unit of gas. */
 const FORTUNE = 4n * 10n ** 15n;
+/** By how much a machine's wall clock is wrong, in ms: of a second to a day, in both directions. */
+const WRONG_BY_MS = [-86_400_000, -3_600_000, -90_000, -1_500, 700, 5_000, 90_000, 3_600_000] as const;
 const COMMIT_FAULTS: readonly CommitFault[] = ["unavailable", "busy", "unknown-committed", "unknown-lost"];
 const CHAIN_METHODS = [
   "eth_getBlockByNumber",
@@ -115,6 +119,8 @@ export interface CrewOptions {
   readonly feeDice: Dice;
   /** Decides which nodes have an endpoint that refuses batches, and how long each send takes there. */
   readonly wireDice: Dice;
+  /** Decides how wrong the nodes' wall clocks are. */
+  readonly clockDice: Dice;
   readonly stops: Stops;
   /** Receivers of webhooks; null if this simulation has none. */
   readonly receivers: Receivers | null;
@@ -138,6 +144,7 @@ export class Crew {
   private readonly slowness: number;
   private readonly feeDice: Dice;
   private readonly wireDice: Dice;
+  private readonly clockDice: Dice;
   private readonly stops: Stops;
   private readonly receivers: Receivers | null;
   private readonly messages: Messages | null;
@@ -148,6 +155,7 @@ export class Crew {
     this.slowness = options.slowness;
     this.feeDice = options.feeDice;
     this.wireDice = options.wireDice;
+    this.clockDice = options.clockDice;
     this.stops = options.stops;
     this.receivers = options.receivers;
     this.messages = options.messages;
@@ -164,10 +172,12 @@ export class Crew {
   start(): void {
     const holder: { member: Member | null } = { member: null };
     const elsewhere = this.dice.chance(0.3) ? new Faults() : null;
+    const aheadMs = this.clockDice.chance(0.4) ? this.clockDice.pick(WRONG_BY_MS) : 0;
     const entry = this.world.addNode({
       failpoint: (name) => (holder.member === null ? undefined : this.pass(holder.member, name)),
       latency: () => this.travel(holder.member),
       sending: this.stops.sending,
+      aheadMs: () => holder.member?.aheadMs ?? aheadMs,
       ...(this.wireDice.chance(0.4) ? { eachSend: () => this.crawl(holder.member) } : {}),
       ...(elsewhere === null ? {} : { elsewhere: { chain: this.world.chain, faults: elsewhere } }),
       ...(this.receivers === null ? {} : { webhooks: this.receivers.senderOf(() => holder.member?.entry ?? null) }),
@@ -186,7 +196,7 @@ export class Crew {
     watchMemory(entry.store, (what) => this.violations.push(what));
     // Report false prices from the first response on, so that the node has no honest block to compare them with.
     if (this.feeDice.chance(0.15)) this.lie(entry);
-    const member: Member = { entry, phase: "starting", crashAt: null, frozenUntilMs: 0, lied: false, elsewhere };
+    const member: Member = { entry, phase: "starting", crashAt: null, frozenUntilMs: 0, lied: false, aheadMs, elsewhere };
     holder.member = member;
     this.members.push(member);
     this.count("started");
@@ -295,6 +305,14 @@ export class Crew {
       this.world.clock.after(this.dice.int(50, mostMs), () => entry.store.resume());
       this.count("paused");
     });
+  }
+
+  /** Sets the wall clock of a machine forward or back. */
+  jumpClock(): void {
+    const member = this.clockDice.pick([...this.members.filter(({ phase }) => phase !== "gone"), null]);
+    if (member === null) return;
+    member.aheadMs = this.clockDice.pick([0, ...WRONG_BY_MS]);
+    this.count("clock jumped");
   }
 
   freeze(mostMs: number): void {

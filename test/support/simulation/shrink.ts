@@ -1,7 +1,7 @@
 import { PARTS, type Part, type Scenario } from "./simulate.ts";
 
 /** Most steps of any scenario, as drawn by `simulate`. */
-const MOST_STEPS = 60;
+const MOST_STEPS = 50;
 
 /**
  * Finds a smaller scenario of the same seed that fails too: first the fewest steps, then as few parts as possible, then

@@ -32,11 +32,15 @@ const STOP_SEEDS = 0x3eed_0000;
 const WEBHOOK_SEEDS = 0x4eed_0000;
 const MESSAGE_SEEDS = 0x6eed_0000;
 const CLERK_SEEDS = 0x8eed_0000;
+const CLOCK_SEEDS = 0x9eed_0000;
+const SWARM_SEEDS = 0xaeed_0000;
 
 /** Shares of the seeds that have webhooks, and signatures of messages. Each takes time, so no seed must have all. */
 const WITH_WEBHOOKS = 0.3;
 const WITH_MESSAGES = 0.2;
 const WITH_CLERKS = 0.25;
+/** Share of the seeds in which some steps never happen and others often: what hides behind the usual mix. */
+const SWARMS = 0.4;
 
 /** Random choices with their weights, one of which is made at each step. */
 const STEPS = [
@@ -77,7 +81,7 @@ type Step = (typeof STEPS)[number][1];
 export const PARTS = [
   ...STEPS.map(([, step]) => step),
   ...(["lie about fees", "trust", "overpay", "lie about receipts", "invent blocks"] as const),
-  ...(["hold", "kill", "webhooks", "messages", "clerks"] as const),
+  ...(["hold", "kill", "jump clock", "webhooks", "messages", "clerks"] as const),
 ] as const;
 export type Part = (typeof PARTS)[number];
 
@@ -117,6 +121,8 @@ const ANSWERED_MS = 200;
 export async function simulate(scenario: Scenario, trace: Trace = () => undefined): Promise<Simulation> {
   const { seed, most = Number.POSITIVE_INFINITY, without = [] } = scenario;
   const has = (part: Part) => !without.includes(part);
+  const weighted = weightsOf(new Dice(seed + SWARM_SEEDS));
+  const clockDice = new Dice(seed + CLOCK_SEEDS);
   const dice = new Dice(seed);
   const messageDice = new Dice(seed + MESSAGE_SEEDS);
   const hasMessages = messageDice.chance(WITH_MESSAGES);
@@ -136,7 +142,7 @@ export async function simulate(scenario: Scenario, trace: Trace = () => undefine
   const messages = hasMessages ? new Messages(world, { dice: messageDice, nodes: up, stops }) : null;
   const optional = { receivers: webhooks?.receivers ?? null, messages };
   const slowness = dice.pick([0, 5, 60]);
-  const crew: Crew = new Crew(world, dice, { slowness, feeDice, wireDice: stopDice, stops, ...optional });
+  const crew: Crew = new Crew(world, dice, { slowness, feeDice, wireDice: stopDice, clockDice, stops, ...optional });
   const callers = new Callers(world, dice, crew.up, timeDice);
   const consumer = new Consumer(world, dice, crew.up);
   const reservers = new Reservers(world, dice, crew.up);
@@ -152,9 +158,9 @@ export async function simulate(scenario: Scenario, trace: Trace = () => undefine
   const nodes = dice.int(1, MOST_NODES);
   for (let i = 0; i < nodes; i++) crew.start();
   void consumer.follow();
-  const steps = Math.min(dice.int(20, 60), most);
+  const steps = Math.min(dice.int(15, 50), most);
   for (let count = 1; count <= steps; count++) {
-    const step = dice.weighted(STEPS);
+    const step = dice.weighted(weighted);
     trace(world.clock.monotonicMs(), `step ${count}: ${step}${has(step) ? "" : " (left out)"}`);
     if (has(step)) stepsOf(simulation, dice)[step]();
     startLying(simulation, feeDice, has);
@@ -162,6 +168,7 @@ export async function simulate(scenario: Scenario, trace: Trace = () => undefine
     if (headDice.chance(0.04) && has("invent blocks")) crew.inventBlocks(headDice);
     if (timeDice.chance(0.12) && has("hold")) holders.hold();
     if (stopDice.chance(0.05) && has("kill")) killers.kill();
+    if (clockDice.chance(0.04) && has("jump clock")) crew.jumpClock();
     if (has("webhooks")) webhooks?.step(crew);
     if (has("messages")) messages?.step(crew);
     const hasClerksNow = hasClerks && has("clerks");
@@ -180,6 +187,15 @@ export async function simulate(scenario: Scenario, trace: Trace = () => undefine
   // A node repairs holes also at rest. Its memory follows a commit only after the answer, which takes some time.
   await world.until(() => world.clock.monotonicMs() - crew.lastCommitMs > ANSWERED_MS);
   return simulation;
+}
+
+/** The usual weights of the steps, or others for a swarm. Requests are made and nodes are started in any seed. */
+function weightsOf(dice: Dice): readonly (readonly [weight: number, step: Step])[] {
+  if (!dice.chance(SWARMS)) return STEPS;
+  return STEPS.map(([weight, step]) => {
+    const factor = dice.pick([0, 0, 1, 1, 3]);
+    return [step === "create" || step === "start node" ? weight : weight * factor, step];
+  });
 }
 
 async function comeToRest(simulation: Simulation): Promise<void> {

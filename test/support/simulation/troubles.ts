@@ -52,6 +52,7 @@ export function expectTrouble(counts: Played["counts"]): void {
     "receipts in dispute",
     "invented blocks",
     "sent one by one",
+    "clock jumped",
     "stopped: everything",
     "stopped: kill",
     "stopped: signer",
