@@ -188,7 +188,7 @@ describe("a transaction is not signed again with higher fees", () => {
       ({ bench, tx }) => mineIn(bench.lane, tx, receiptOf(1, { number: 9, hash: "0x09" })),
       "kept",
     ],
-    ["if it was put on hold meanwhile", ({ tx }) => void stored(tx, { heldSince: new Date(0) }), "kept"],
+    ["if it was put on hold meanwhile", ({ tx }) => void stored(tx, { heldSince: true }), "kept"],
     ["if the lane was lost meanwhile", ({ bench }) => bench.lane.stop(), "TermOver"],
     ["after the lease deadline", ({ bench }) => void Object.assign(bench.control, { mayAct: false }), "TermOver"],
   ])("%s", async (_, happen, result) => {

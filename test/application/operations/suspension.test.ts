@@ -11,7 +11,7 @@ describe("a lane that is being suspended", () => {
     const { lane, ports, control } = bench;
     const held: boolean[] = [];
     control.meanwhile = () => void held.push(lane.held);
-    const asked = { lane: lane.lane, action, actor: "operator:ops", reason: "because" };
+    const asked = { lane: lane.lane, action, actor: "operator:ops", reason: "because", nonce: null };
     await actOnLane.perform(ports as unknown as Parameters<typeof actOnLane.perform>[0], lane, asked);
     expect(held).toEqual([isHeld]);
   });

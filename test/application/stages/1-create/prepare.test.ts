@@ -58,7 +58,6 @@ describe("the gas of a create", () => {
     await expect(prepareWith(bench, { gas: 21_015, data: "0x01", ...FEES })).rejects.toEqual(rejection("GAS_TOO_LOW"));
   });
 
-  // protects [Holes] src/application/stages/1-create/prepare.ts
   it("is refused too if the caller signed the transaction itself", async () => {
     const { context } = await ready();
     const payload = { to: TO, data: "0x", value: 0n, gasPrice: 20n * GWEI } as const;
@@ -67,6 +66,7 @@ describe("the gas of a create", () => {
     expect(signed(21_000n)).not.toThrow();
   });
 
+  // protects [Holes] src/application/stages/1-create/prepare.ts
   it("is refused above the block gas limit, once a block has been seen", async () => {
     const bench = await ready();
     for (const standing of [FIRST, BEHIND, NEW_LANE]) {
