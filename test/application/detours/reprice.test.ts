@@ -1,9 +1,10 @@
 import { describe, expect, it } from "vitest";
 import { repriceIfBelow } from "../../../src/application/detours/reprice.ts";
 import type { Tracked } from "../../../src/application/lane/tracked.ts";
-import { resumed } from "../../../src/application/lane/tracked.ts";
+import { happened, resumed } from "../../../src/application/lane/tracked.ts";
 import type { ChainSettings } from "../../../src/application/settings.ts";
 import type { Hex } from "../../../src/domain/lane.ts";
+import { chainJudged } from "../../../src/domain/pace/lane-pace.ts";
 import type { Fees } from "../../../src/domain/transaction/fees.ts";
 import type { Attempt } from "../../../src/domain/transaction/transaction.ts";
 import { FakeSigner } from "../../doubles/memory-signer.ts";
@@ -88,6 +89,14 @@ describe("a transaction whose fee is below the market", () => {
     expect(bench.passed).toEqual(["another.signed", "another.committed"]);
   });
 
+  it("is not sent while it is signed again", async () => {
+    const { bench, tx, run } = await scene();
+    const inHand: boolean[] = [];
+    bench.control.at = (name) => name === "another.signed" && inHand.push(tx.pace.inHand);
+    await run();
+    expect([...inHand, tx.pace.inHand]).toEqual([true, false]);
+  });
+
   it.each(["cancel", "replace", "placeholder"] as const)(
     "keeps the attempt kind %s when it is signed again",
     async (kind) => {
@@ -120,6 +129,7 @@ describe("a transaction is not signed again with higher fees", () => {
       ({ tx }) => void stored(paced(tx, { answer: "unknown" }), { acceptedOrdinal: null }),
     ],
     ["while it is being sent", ({ tx }) => void paced(tx, { inHand: true })],
+    ["while the chain is in doubt", ({ bench }) => happened(bench.lane, chainJudged, "another first block", 0)],
   ])("%s", async (_, prepare) => {
     const made = await scene();
     prepare(made);
@@ -178,6 +188,7 @@ describe("a transaction is not signed again with higher fees", () => {
       ({ bench, tx }) => mineIn(bench.lane, tx, receiptOf(1, { number: 9, hash: "0x09" })),
       "kept",
     ],
+    ["if it was put on hold meanwhile", ({ tx }) => void stored(tx, { heldSince: true }), "kept"],
     ["if the lane was lost meanwhile", ({ bench }) => bench.lane.stop(), "TermOver"],
     ["after the lease deadline", ({ bench }) => void Object.assign(bench.control, { mayAct: false }), "TermOver"],
   ])("%s", async (_, happen, result) => {

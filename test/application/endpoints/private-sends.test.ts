@@ -65,6 +65,21 @@ describe("a private transaction", () => {
   });
 });
 
+describe("a private transaction that an operator sends again", () => {
+  it("stays private unless the operator asks to disclose it", async () => {
+    const { entry, given } = await start();
+    world.holdBlocks();
+    hide(entry);
+    const txId = await ops.create(entry);
+    await world.until(() => given.length === 1);
+    const resubmit = { action: "resubmit", txId, request: { reason: "because" }, actor: "operator:ops" } as const;
+    await world.settle(entry.node.api.act(resubmit));
+    await world.until(() => given.length === 2);
+    expect(openly(given)).toEqual([]);
+    expect(ops.row(txId).attempts).toMatchObject([{ private: true }]);
+  });
+});
+
 describe("a new attempt, with private endpoints configured,", () => {
   it("is private if it replaces a transaction sent by the caller", async () => {
     const { entry, given } = await start();

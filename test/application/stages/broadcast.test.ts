@@ -81,6 +81,31 @@ describe("broadcasting signed transactions", () => {
     expect(bench.everywhere).toEqual([false, true, false]);
   });
 
+  it("sends private transactions apart from the others, and only to private endpoints", async () => {
+    const hidden = due(1, "0x01");
+    stored(hidden, { attempts: hidden.attempts.map((attempt) => ({ ...attempt, private: true as const })) });
+    const bench = wired(hidden, due(2, "0x02"));
+    const calls: unknown[] = [];
+    const submit = async (sends: readonly Send[], { privately }: { readonly privately: boolean }) => {
+      calls.push([privately, sends.map(({ raw }) => raw)]);
+      return sends.map(() => ({ answer: "accepted", detail: null }));
+    };
+    Object.assign(bench.chain, { submit });
+    await run(bench);
+    expect(calls).toEqual([
+      [false, ["0x02"]],
+      [true, ["0x01"]],
+    ]);
+  });
+
+  it("keeps other work from changing a transaction until its answer has arrived", async () => {
+    const bench = wired(due(1));
+    const inHand: boolean[] = [];
+    bench.duringSend = () => void inHand.push(only(bench).pace.inHand);
+    await run(bench);
+    expect([...inHand, only(bench).pace.inHand]).toEqual([true, false]);
+  });
+
   it("sends to every endpoint if broadcastToAll is set", async () => {
     const bench = wired(due(1, "0x01"));
     Object.assign(bench.context, { settings: { ...bench.context.settings, broadcastToAll: true } });

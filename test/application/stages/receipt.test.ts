@@ -1,7 +1,13 @@
 import { describe, expect, it } from "vitest";
 import { canonicalHashes } from "../../../src/application/chain/chain-context.ts";
 import type { Tracked } from "../../../src/application/lane/owned-lane.ts";
-import { receiptsOfBlocks, staleReceipts } from "../../../src/application/stages/5-receipt/receipt.ts";
+import { happened } from "../../../src/application/lane/tracked.ts";
+import {
+  noticeExternalUse,
+  receiptsOfBlocks,
+  staleReceipts,
+} from "../../../src/application/stages/5-receipt/receipt.ts";
+import { chainLookOwed } from "../../../src/domain/pace/lane-pace.ts";
 import { LOOK_DUE, LOOK_OWED, lookedAt } from "../../../src/domain/pace/transaction-pace.ts";
 import type { Receipt } from "../../../src/domain/transaction/transaction.ts";
 import type { Block } from "../../../src/ports/chain.ts";
@@ -14,7 +20,9 @@ import {
   paced,
   receiptOf,
   type StageBench,
+  stored,
 } from "../../support/stage-bench.ts";
+import { SIGNER, TO } from "../../support/world.ts";
 
 async function at(height: number, nonces: readonly number[] = [1]): Promise<StageBench> {
   const bench = createStageBench({}, { settings: { staleReceiptTimeoutMs: 1_000 } });
@@ -100,6 +108,32 @@ describe("a new block", () => {
     answering(bench, () => [receiptOf(1, { number: block.number, hash: hashNumber(77) })]);
     await receiptsOfBlocks(bench.ports, bench.context, [block]);
     expect(bench.writes).toEqual([]);
+  });
+
+  it("gives no receipts while the chain's identity is unsure", async () => {
+    const bench = await at(5);
+    const block = holding(bench, 1);
+    answering(bench, () => [receiptOf(1, block)]);
+    happened(bench.lane, chainLookOwed);
+    await receiptsOfBlocks(bench.ports, bench.context, [block]);
+    expect(bench.writes).toEqual([]);
+    expect(tx(bench, 1)).toMatchObject({ receipt: null, pace: { look: LOOK_OWED } });
+  });
+
+  it.each([
+    ["our signer and nonce", { nonce: 1 }, ["mine tx 1"]],
+    ["another nonce", { nonce: 2 }, []],
+    ["another signer", { nonce: 1, from: TO }, []],
+  ])("gives its receipt to a hash that was only reported if it has %s", async (_, sent, events) => {
+    const bench = await at(5);
+    const attempts = tx(bench, 1).attempts.map((attempt) => ({ ...attempt, kind: "external" as const }));
+    stored(tx(bench, 1), { attempts });
+    const block = holding(bench, 1);
+    answering(bench, () => [receiptOf(1, block)]);
+    const transaction = async () => ({ txHash: hashNumber(1), from: bench.lane.lane.signer, ...sent });
+    Object.assign(bench.chain, { transaction });
+    await receiptsOfBlocks(bench.ports, bench.context, [block]);
+    expect(eventsOf(bench.writes)).toEqual(events);
   });
 
   it("does not replace a receipt that a transaction already has", async () => {
@@ -261,5 +295,28 @@ describe("canonical block hashes", () => {
     const bench = await at(200);
     Object.assign(bench.chain, { blocksByNumber: async (numbers: readonly number[]) => numbers.map(() => null) });
     expect((await canonicalHashes(bench.context, [5])).size).toBe(0);
+  });
+});
+
+describe("a nonce that a node calls consumed", () => {
+  async function consumed(look: Tracked["pace"]["look"], count: number): Promise<StageBench> {
+    const bench = await at(5);
+    paced(tx(bench, 1), { answer: "nonceConsumed", look });
+    bench.simulated.setNonce(SIGNER, count);
+    return bench;
+  }
+
+  it("is not searched for until our own hashes were looked up", async () => {
+    const bench = await consumed(LOOK_OWED, 2);
+    expect(noticeExternalUse(bench.ports, bench.context, bench.lane)).toBeNull();
+  });
+
+  it.each([
+    ["not searched for while the chain's count has not passed it", 1, []],
+    ["reported if the chain's count has passed it and no transaction is found", 2, ["NONCE_CONSUMED_UNSEEN"]],
+  ])("is %s", async (_, count, codes) => {
+    const bench = await consumed(lookedAt(0), count);
+    await noticeExternalUse(bench.ports, bench.context, bench.lane);
+    expect(bench.telemetry.of("alert").map(({ code }) => code)).toEqual(codes);
   });
 });

@@ -2,7 +2,7 @@ import { describe, expect, it } from "vitest";
 import { quietly } from "../../../src/application/lane/term.ts";
 import { sign } from "../../../src/application/stages/3-sign/sign.ts";
 import { LOOK_DUE } from "../../../src/domain/pace/transaction-pace.ts";
-import type { SignedTransaction } from "../../../src/ports/signer.ts";
+import { type SignedTransaction, SigningRefused } from "../../../src/ports/signer.ts";
 import { allocatedRecord, createStageBench, eventsOf, type StageBench } from "../../support/stage-bench.ts";
 import { TO } from "../../support/world.ts";
 
@@ -165,5 +165,39 @@ describe("a transaction to be signed", () => {
     await run(bench);
     const types = [...bench.lane.unmined.values()].map(({ attempts }) => attempts[0]?.fees.type);
     expect(types).toEqual(["eip2930", "legacy"]);
+  });
+});
+
+describe("a nonce for which the signer has already signed another payload", () => {
+  function refusedOnce(): StageBench {
+    const bench = waiting(1);
+    const { signer } = bench.ports;
+    const sign = signer.sign.bind(signer);
+    let calls = 0;
+    Object.assign(signer, {
+      sign: (...asked: Parameters<typeof sign>) =>
+        calls++ === 0 ? Promise.reject(new SigningRefused(0, "signed before", true)) : sign(...asked),
+    });
+    return bench;
+  }
+
+  it("is signed again if the database shows that nothing was committed at it", async () => {
+    const bench = refusedOnce();
+    bench.rows.allocated = [allocatedRecord(0, PRICED)];
+    await run(bench);
+    expect(eventsOf(bench.writes)).toEqual(["sign tx 0"]);
+    expect(bench.reloads).toEqual([]);
+  });
+
+  it("has its lane reloaded if the database does not show the transaction as unsigned", async () => {
+    const bench = refusedOnce();
+    const readAgain = (reason: string) => {
+      bench.reloads.push(reason);
+      bench.lane.stop();
+    };
+    Object.assign(bench.lane.term, { readAgain });
+    await run(bench);
+    expect(bench.writes).toEqual([]);
+    expect(bench.reloads).toEqual(["nonce 0 was signed for with another payload"]);
   });
 });

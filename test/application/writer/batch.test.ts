@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
-import { type Entry, entryOf, mergeAllocations, splitEntry } from "../../../src/application/writer/batch.ts";
+import { Delivery, type Entry, entryOf, mergeAllocations, splitEntry } from "../../../src/application/writer/batch.ts";
 import type { AllocateResult, LaneWrite, WriteOutcome } from "../../../src/ports/lane-store.ts";
-import { allocation, completion, fence, idsOf, item, moves } from "./scripted-store.ts";
+import { allocation, completion, fence, idsOf, item, lane, moves } from "./scripted-store.ts";
 
 interface Answer {
   outcome: WriteOutcome | null;
@@ -172,5 +172,21 @@ describe("the queue entry of a write", () => {
     ],
   ])("has the write's estimated number of rows: %s", (_, write, weight, completes) => {
     expect(entry(write)).toMatchObject({ weight, completes });
+  });
+});
+
+describe("a committed write", () => {
+  it.each([
+    ["a create", allocation(1, "a"), allocated(0)],
+    ["a state change", moves(1, "a"), { status: "applied", items: ["applied"] } satisfies WriteOutcome],
+  ])("changes its lane in memory before its caller is answered: %s", async (_, write, outcome) => {
+    const seen: string[] = [];
+    const events = { onCommitted: () => void seen.push("changed"), onFenced: () => undefined };
+    const answered = { ...entry(write), resolve: () => void seen.push("answered") };
+    const changes = [{ lane: lane(1), token: 1, changes: [] }];
+    await new Delivery({ soon: (work) => work() }, events).deliver([
+      { entries: [answered], outcomes: [outcome], changes },
+    ]);
+    expect(seen).toEqual(["changed", "answered"]);
   });
 });

@@ -180,3 +180,19 @@ describe("a write that does not belong to what it names", () => {
     expect(take(other).outcome.items).toMatchObject([{ result: "created", nonce: 0, createdAt: NOW }]);
   });
 });
+
+describe("a step of a transaction", () => {
+  const first = created(empty());
+  const stepped = (item: object) => () => written(first.ledger, { kind: "transition", items: [item] });
+
+  it("is refused if it leads to another state than its own", () => {
+    const sign = step(first.txId, AT.allocated, "sign", { attempt: anAttempt() });
+    expect(stepped({ ...sign, subState: "MINED" })).toThrow("is not legal");
+    expect(stepped({ ...sign, to: "CONFIRMED", subState: null })).toThrow("is not legal");
+    expect(stepped(sign)().outcome.items).toEqual(["applied"]);
+  });
+
+  it("is refused if it would track a transaction without an attempt", () => {
+    expect(stepped(step(first.txId, AT.allocated, "sign"))).toThrow("was never signed");
+  });
+});

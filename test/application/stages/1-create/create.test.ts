@@ -4,18 +4,27 @@ import type { CreateRequest } from "../../../../src/application/api.ts";
 import { BetweenOwners, LeaseLapsed } from "../../../../src/application/lane/between-owners.ts";
 import type { OwnedLane } from "../../../../src/application/lane/owned-lane.ts";
 import { happened } from "../../../../src/application/lane/tracked.ts";
-import { RequestIds } from "../../../../src/application/stages/1-create/answer-existing.ts";
+import {
+  answerHeldNonces,
+  failureOf,
+  RequestIds,
+} from "../../../../src/application/stages/1-create/answer-existing.ts";
+import { parseCreate } from "../../../../src/application/stages/1-create/asked-create.ts";
 import { type CreatePorts, Creates } from "../../../../src/application/stages/1-create/create.ts";
-import { FencepostError, unavailable } from "../../../../src/domain/errors.ts";
+import { FencepostError, otherNonce, unavailable } from "../../../../src/domain/errors.ts";
 import { countCompared } from "../../../../src/domain/pace/count-events.ts";
 import {
   type AskedRequests,
+  BatchRefused,
   type ExistingTransaction,
   OutcomeUnknown,
   StoreUnavailable,
 } from "../../../../src/ports/lane-store.ts";
+import type { ForwardedCreate } from "../../../../src/ports/peers.ts";
+import type { TransactionRecord } from "../../../../src/ports/query-store.ts";
 import { createOwnedLane } from "../../../support/chain-bench.ts";
 import { deferred } from "../../../support/deferred.ts";
+import { anIntent } from "../../../support/lane-samples.ts";
 import { applied, createStageBench, type StageBench } from "../../../support/stage-bench.ts";
 import { CHAIN_ID, SIGNER, TO, transfer } from "../../../support/world.ts";
 
@@ -434,5 +443,92 @@ describe("a create that is queued for an owner without a URL", () => {
     const [result] = await work;
     expect(result).toMatchObject({ code: "UNAVAILABLE" });
     expect((result as FencepostError).extras.outcome).toBeUndefined();
+  });
+});
+
+describe("the answer to a create", () => {
+  it("is created if an earlier send of the same request made it", async () => {
+    const made = bench();
+    made.control.answer = (write) => {
+      const { txId } = (write as Extract<typeof write, { kind: "allocate" }>).items[0]?.intent ?? { txId: "" };
+      const duplicate = {
+        result: "duplicate",
+        existing: { ...existing("r", "0x1"), txId },
+        samePayload: true,
+      } as const;
+      return { status: "allocated", items: [duplicate], cursor: 101 };
+    };
+    expect(await ask(made, transfer())).toMatchObject([{ outcome: "created", nonce: 7 }]);
+  });
+
+  it("stays created if another of its batch cannot be answered", async () => {
+    const made = bench();
+    let looks = 0;
+    made.createPorts.requestIds.find = () =>
+      looks++ === 0 ? Promise.resolve(new Map()) : Promise.reject(new StoreUnavailable("away"));
+    const asked = { request: transfer(), owner: "shop", queueShare: 0.001 };
+    const work = made.creates.create([asked, { ...asked, request: transfer() }]);
+    await made.clock.advance(1_000);
+    expect(await work).toMatchObject([{ outcome: "created", nonce: 100 }, { code: "QUOTA_EXCEEDED" }]);
+  });
+
+  it("takes no place in its API key's share if it names another transaction", async () => {
+    const made = bench({ perLane: 1 });
+    const askAgain = async () => {
+      const work = made.creates.create([{ request: transfer(), owner: "shop", queueShare: 1 }]);
+      await made.clock.advance(1_000);
+      return work;
+    };
+    const duplicate = { result: "duplicate", existing: existing("r", "0x1"), samePayload: true } as const;
+    made.control.answer = () => ({ status: "allocated", items: [duplicate], cursor: 101 });
+    expect(await askAgain()).toMatchObject([{ outcome: "existing", txId: "the first" }]);
+    made.control.answer = applied;
+    expect(await askAgain()).toMatchObject([{ outcome: "created" }]);
+  });
+
+  it("shows no transaction of another API key at the nonce that it names", async () => {
+    const intent = { ...anIntent({ chainId: CHAIN_ID, signer: SIGNER }), owner: "other", exactNonce: 3 };
+    const found = { ...intent, owner: "shop", txId: "the first", nonce: 3, state: "TRACKING" };
+    const held = async (owner: string) => {
+      const item = { intent: { ...intent, owner }, result: otherNonce(3, 5) };
+      await answerHeldNonces({ store: { transactionAt: async () => found as unknown as TransactionRecord } }, [item]);
+      return item.result as unknown;
+    };
+    expect(await held("shop")).toMatchObject({ outcome: "existing", txId: "the first" });
+    expect(await held("other")).toMatchObject({ code: "CONFLICT", extras: { nextNonce: 5 } });
+  });
+
+  it("refuses for good what the database refuses, and nothing else", () => {
+    expect(failureOf(new BatchRefused("too long"), "tx")).toMatchObject({ code: "INVALID_REQUEST" });
+    expect(failureOf(new StoreUnavailable("away"), "tx")).toMatchObject({ code: "UNAVAILABLE" });
+  });
+});
+
+describe("a create that is forwarded", () => {
+  it("names its chain, which may be one of several at the other node", async () => {
+    const made = bench();
+    const sent: ForwardedCreate[] = [];
+    const router: CreatePorts["router"] = {
+      deliver: ({ at }) => at("http://2", [0], { repeat: false, withinMs: 1_000 }),
+    };
+    const forwardCreates: CreatePorts["forwardCreates"] = {
+      send: async (_, creates) => {
+        sent.push(...creates);
+        return creates.map(() => unavailable("away"));
+      },
+    };
+    const { chainId: _, ...request } = transfer();
+    const work = create(new Creates({ ...made.createPorts, router, forwardCreates }, NO_POOLS), [request]);
+    await made.clock.advance(10);
+    await work;
+    expect(sent).toMatchObject([{ request: { chainId: CHAIN_ID } }]);
+  });
+
+  it("keeps the signer that the other node chose from the pool", () => {
+    const { intents } = bench().createPorts;
+    const request = transfer({ signer: { pool: "payouts" } });
+    const asked = { request, txId: "0b0e7a2e-9c1d-4b7e-8d43-0a9f5a4f2a11", owner: null, chosen: SIGNER };
+    const parsed = parseCreate(intents, asked, { repeat: false });
+    expect(parsed).toMatchObject({ pool: null, intent: { lane: { signer: SIGNER } } });
   });
 });

@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { createCodec } from "../../../../src/adapters/evm/codec/codec.ts";
 import { normalise } from "../../../../src/application/requests/normalise.ts";
-import { prepare, type Standing } from "../../../../src/application/stages/1-create/prepare.ts";
+import { prepare, refuseImpossible, type Standing } from "../../../../src/application/stages/1-create/prepare.ts";
 import type { PreparedIntent } from "../../../../src/domain/transaction/transaction.ts";
 import { createSeededEntropy } from "../../../doubles/seeded-entropy.ts";
 import { type ChainBench, type ChainBenchOptions, createChainBench } from "../../../support/chain-bench.ts";
@@ -56,6 +56,14 @@ describe("the gas of a create", () => {
       await expect(prepareWith(bench, { gas: 20_999, ...FEES }, standing)).rejects.toEqual(rejection("GAS_TOO_LOW"));
     }
     await expect(prepareWith(bench, { gas: 21_015, data: "0x01", ...FEES })).rejects.toEqual(rejection("GAS_TOO_LOW"));
+  });
+
+  it("is refused too if the caller signed the transaction itself", async () => {
+    const { context } = await ready();
+    const payload = { to: TO, data: "0x", value: 0n, gasPrice: 20n * GWEI } as const;
+    const signed = (gas: bigint) => () => refuseImpossible(context, { ...payload, gas });
+    expect(signed(20_999n)).toThrow("is below");
+    expect(signed(21_000n)).not.toThrow();
   });
 
   // protects [Holes] src/application/stages/1-create/prepare.ts

@@ -55,6 +55,18 @@ describe("nonce allocation", () => {
     expect(bench.passed).toEqual(["allocate.committed"]);
   });
 
+  it("lets no transaction move down whose caller named its nonce", async () => {
+    const bench = createStageBench({ cursor: 100 });
+    const named = items(2).map(({ intent }, at) => ({ intent: at === 0 ? intent : { ...intent, exactNonce: 101 } }));
+    const allocated = allocate(bench.ports, bench.context, bench.lane, named);
+    await bench.clock.advance(1_000);
+    await allocated;
+    expect(bench.lane.holders().map(({ nonce, movable }) => [nonce, movable])).toEqual([
+      [100, true],
+      [101, false],
+    ]);
+  });
+
   it("starts a new lane at the chain's nonce count", async () => {
     const bench = createStageBench();
     await run(bench);

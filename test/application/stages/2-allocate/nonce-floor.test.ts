@@ -3,6 +3,7 @@ import type { OwnedLane } from "../../../../src/application/lane/owned-lane.ts";
 import { nonceFloor } from "../../../../src/application/stages/2-allocate/allocate.ts";
 import { type ChainBench, createChainBench, createOwnedLane } from "../../../support/chain-bench.ts";
 import { hashNumber } from "../../../support/naive-chain.ts";
+import { due } from "../../../support/stage-bench.ts";
 import { POLL_MS, SIGNER } from "../../../support/world.ts";
 
 const ALWAYS = { nonceStateTimeoutMs: 0 };
@@ -47,6 +48,19 @@ describe("a chain's nonce count", () => {
     const bench = createChainBench();
     const asked = ask(bench, createOwnedLane());
     await bench.clock.advance(0);
+    expect(asked.floor).toBe(0);
+  });
+});
+
+describe("the first nonce of a new lane", () => {
+  it("is not 0 while only one of two endpoints answers", async () => {
+    const bench = createChainBench({ endpoints: 2 });
+    const heal = bench.elsewhere.inject({ kind: "unavailable" });
+    const asked = ask(bench, createOwnedLane());
+    await bench.clock.advance(0);
+    expect(asked).toEqual({ floor: undefined, error: null });
+    heal();
+    await bench.clock.advance(POLL_MS);
     expect(asked.floor).toBe(0);
   });
 });
@@ -430,6 +444,20 @@ describe("nonce allocation with pending counts", () => {
     const again = ask(bench, lane);
     await bench.clock.advance(POLL_MS);
     expect(again.floor).toBe(1);
+  });
+
+  it.each([
+    ["that are ours", (nonces: readonly number[]) => nonces.map(hashNumber)],
+    ["that the endpoint does not list", () => null],
+  ])("skips no nonces of transactions in the mempool %s", async (_, pooled) => {
+    const bench = createChainBench({ settings });
+    bench.faults.lieAboutNonce((honest, _, tag) => (tag === "pending" ? honest + 2 : honest));
+    bench.chain.pooled = async (_, nonces) => pooled(nonces);
+    const lane = createOwnedLane({ cursor: 0 });
+    for (const nonce of [0, 1]) bench.context.hashes.set(hashNumber(nonce), { lane, tx: due(nonce) });
+    const asked = ask(bench, lane);
+    await bench.clock.advance(POLL_MS);
+    expect(asked.floor).toBeNull();
   });
 
   it("ignores a pending count without matching transactions in the mempool", async () => {
