@@ -196,7 +196,15 @@ export class Crew {
     watchMemory(entry.store, (what) => this.violations.push(what));
     // Report false prices from the first response on, so that the node has no honest block to compare them with.
     if (this.feeDice.chance(0.15)) this.lie(entry);
-    const member: Member = { entry, phase: "starting", crashAt: null, frozenUntilMs: 0, lied: false, aheadMs, elsewhere };
+    const member: Member = {
+      entry,
+      phase: "starting",
+      crashAt: null,
+      frozenUntilMs: 0,
+      lied: false,
+      aheadMs,
+      elsewhere,
+    };
     holder.member = member;
     this.members.push(member);
     this.count("started");
