@@ -16,9 +16,9 @@ const SIMULATION = ["test/simulation/*.test.ts"];
 
 const PROCESSES = [
   "test/adapters/postgres/{pooled,contracts/unnamed}.test.ts",
-  "test/integration/{burst,chains,client-commands,database,dev-command,external,forwarding,gas-limits}.test.ts",
-  "test/integration/{kms-guide,library-signers,nonces,operations,peers,reorg,replicas,restore,settings}.test.ts",
-  "test/integration/{upgrade,wake-ups,wire,workers}.test.ts",
+  "test/integration/{admin-port,approval,burst,chains,client-commands,database,dev-command,external}.test.ts",
+  "test/integration/{fee-lies,forwarding,gas-limits,json-rpc,kms-guide,library-signers,nonces,operations}.test.ts",
+  "test/integration/{peers,pools,reorg,replicas,restore,seeing,settings,upgrade,wake-ups,wire,workers}.test.ts",
   "test/main/dev/embedded/postgres{,-binaries,-places,-recovery,-server}.test.ts",
 ];
 

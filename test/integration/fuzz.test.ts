@@ -8,7 +8,7 @@ import { it, OTHER_SIGNER } from "../support/integration.ts";
 import { aPermit, GREETING_RULE, permitRule } from "../support/message-samples.ts";
 import { pricedTransfer } from "../support/transfers.ts";
 
-const REQUESTS = Number(process.env.FENCEPOST_FUZZ_REQUESTS ?? 2_000);
+const REQUESTS = Number(process.env.FENCEPOST_FUZZ_REQUESTS ?? 1_000);
 const SEED = Number(process.env.FENCEPOST_FUZZ_SEED ?? 1);
 const CHAIN_ID = 31_337;
 
