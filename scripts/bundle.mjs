@@ -69,10 +69,8 @@ export async function bundle(root) {
     chunkFileNames: ({ name }) => `${name.split("~")[0]}.js`,
     codeSplitting: { groups: PARTS },
     // Node reads text of ASCII alone in half the memory, and sooner.
-    ...{
-      comments: false,
-      minify: { compress: false, mangle: false, codegen: { removeWhitespace: false, asciiOnly: true } },
-    },
+    comments: false,
+    minify: { compress: false, mangle: false, codegen: { removeWhitespace: false, asciiOnly: true } },
   });
   await bundle.close();
   return packagesOf(output, root);

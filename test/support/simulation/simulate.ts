@@ -118,7 +118,7 @@ export interface Simulation {
 const ANSWERED_MS = 200;
 
 /** Runs one seed: nodes, callers, a consumer, and faults, until everything is repaired and all work is done. */
-export async function simulate(scenario: Scenario, trace: Trace = () => undefined): Promise<Simulation> {
+export async function simulate(scenario: Scenario, trace?: Trace): Promise<Simulation> {
   const { seed, most = Number.POSITIVE_INFINITY, without = [] } = scenario;
   const has = (part: Part) => !without.includes(part);
   const weighted = weightsOf(new Dice(seed + SWARM_SEEDS));
@@ -127,7 +127,9 @@ export async function simulate(scenario: Scenario, trace: Trace = () => undefine
   const messageDice = new Dice(seed + MESSAGE_SEEDS);
   const hasMessages = messageDice.chance(WITH_MESSAGES);
   const world = makeWorld(seed, dice, hasMessages);
-  world.onEvent = (nodeId, event) => trace(world.clock.monotonicMs(), `${nodeId}: ${described(event)}`);
+  // Only for a trace: events are many, and to describe one takes longer than to emit it.
+  if (trace !== undefined)
+    world.onEvent = (nodeId, event) => trace(world.clock.monotonicMs(), `${nodeId}: ${described(event)}`);
   // False prices, false receipts, false newest blocks, deadlines and holds each have a separate random generator. So
   // they do not change the other random choices of a seed's run.
   const feeDice = new Dice(seed + FEE_SEEDS);
@@ -159,10 +161,11 @@ export async function simulate(scenario: Scenario, trace: Trace = () => undefine
   for (let i = 0; i < nodes; i++) crew.start();
   void consumer.follow();
   const steps = Math.min(dice.int(15, 50), most);
+  const take = stepsOf(simulation, dice);
   for (let count = 1; count <= steps; count++) {
     const step = dice.weighted(weighted);
-    trace(world.clock.monotonicMs(), `step ${count}: ${step}${has(step) ? "" : " (left out)"}`);
-    if (has(step)) stepsOf(simulation, dice)[step]();
+    trace?.(world.clock.monotonicMs(), `step ${count}: ${step}${has(step) ? "" : " (left out)"}`);
+    if (has(step)) take[step]();
     startLying(simulation, feeDice, has);
     if (receiptDice.chance(0.04) && has("lie about receipts")) crew.lieAboutReceipts(receiptDice);
     if (headDice.chance(0.04) && has("invent blocks")) crew.inventBlocks(headDice);
@@ -177,7 +180,7 @@ export async function simulate(scenario: Scenario, trace: Trace = () => undefine
     if (hasClerksNow && clerkDice.chance(hasMessages ? 0.15 : 0.02)) clerks.decide();
     await world.clock.advance(dice.int(0, 700));
   }
-  trace(world.clock.monotonicMs(), "everything is repaired");
+  trace?.(world.clock.monotonicMs(), "everything is repaired");
   crew.heal();
   webhooks?.heal();
   world.releaseBlocks();
