@@ -4,7 +4,7 @@
  */
 import { expect } from "vitest";
 import { fuzz, hasSucceeded } from "../support/fuzz/fuzz.ts";
-import { it, OTHER_SIGNER } from "../support/integration.ts";
+import { it, OTHER_SIGNER, SIGNER } from "../support/integration.ts";
 import { aPermit, GREETING_RULE, permitRule } from "../support/message-samples.ts";
 import { pricedTransfer } from "../support/transfers.ts";
 
@@ -61,7 +61,8 @@ it(
       url: node.url,
       requests: REQUESTS,
       seed: SEED,
-      reserveFor: OTHER_SIGNER,
+      signer: SIGNER,
+      other: OTHER_SIGNER,
       ...{ policies: POLICIES, messages: MESSAGES },
       notByChance: NOT_BY_CHANCE,
     });

@@ -2,12 +2,14 @@
  * Sends a node valid and almost valid requests for everything in its OpenAPI document. Each response must be
  * documented: its status, its shape, its error code. Any 5xx except 503 is a fault.
  */
-import fc from "fast-check";
+import { randomUUID } from "node:crypto";
+import fc, { type Arbitrary } from "fast-check";
 import { type TSchema, Type } from "typebox";
 import { Compile } from "typebox/compile";
 import { type Dispatcher, Pool } from "undici";
 import type { MediaType, OpenApiDocument } from "../../../src/contract/openapi.ts";
 import { inlined } from "../openapi-schemas.ts";
+import { pricedTransfer } from "../transfers.ts";
 import { type Documented, documentedOperations, type FuzzRequest, requestsFor } from "./requests.ts";
 
 export interface FuzzReport {
@@ -23,11 +25,10 @@ export interface FuzzPlan {
   readonly requests: number;
   /** The same seed gives the same requests; only ids taken from responses differ. */
   readonly seed: number;
-  /**
-   * The signer for which nonces are reserved before the first request, so that there are reservations to use and to
-   * release.
-   */
-  readonly reserveFor: string;
+  /** The signer of the document's examples. */
+  readonly signer: string;
+  /** Another signer, of which the prepared reservations and unsent transactions are. */
+  readonly other: string;
   /** Policy document of the first request, and the requests for signatures that wait for approval under it. */
   readonly policies: object;
   readonly messages: readonly object[];
@@ -58,28 +59,33 @@ export async function fuzz(plan: FuzzPlan): Promise<FuzzReport> {
     for (const text of await stock(plan)) ids.learn(text);
   };
   await learnStock();
-  let restocked: Promise<void> | null = null;
-  const arbitraries = operations.map((each) => requestsFor(document, each, ids.known));
+  const restocked = new Map<number, Promise<void>>();
+  /** Prepares the node again for each RESTOCKED_FOR requests: the earlier ones stopped signers and used up the stock. */
+  const restockFor = (at: number): Promise<void> => {
+    const turn = Math.floor((at - requests) / RESTOCKED_FOR);
+    const begun = restocked.get(turn) ?? learnStock();
+    restocked.set(turn, begun);
+    return begun;
+  };
+  const [some, valid] = [false, true].map((valid) =>
+    operations.map((each) => requestsFor(document, each, ids.known, valid)),
+  );
   const answers = new Map<string, number>();
   const faults: string[] = [];
   let next = 0;
-  /** Operation of a request: each in turn, then those that have not succeeded yet, for as many requests again. */
-  const chosen = (at: number): number | undefined => {
-    if (at < requests) return at % operations.length;
+  /** Each operation in turn, then valid requests to those that have not succeeded yet, for as many requests again. */
+  const chosen = (at: number): Arbitrary<FuzzRequest> | undefined => {
+    if (at < requests) return some?.[at % operations.length];
     const failed = operations.flatMap(({ operation: { operationId: id } }, place) =>
       notByChance.has(id) || hasSucceeded(answers, id) ? [] : [place],
     );
-    return at < 2 * requests ? failed[at % failed.length] : undefined;
+    return at < 2 * requests ? valid?.[failed[at % failed.length] ?? -1] : undefined;
   };
   const askInTurn = async (): Promise<void> => {
     while (faults.length < MOST_FAULTS) {
       const at = next++;
-      // Random requests used up the stock, and may have changed the policies: prepare both again.
-      if (at >= requests) {
-        restocked ??= learnStock();
-        await restocked;
-      }
-      const arbitrary = arbitraries[chosen(at) ?? -1];
+      if (at >= requests && chosen(at) !== undefined) await restockFor(at);
+      const arbitrary = chosen(at);
       if (arbitrary === undefined) return;
       const [request] = fc.sample(arbitrary, {
         numRuns: 1,
@@ -109,26 +115,40 @@ export function hasSucceeded(answers: FuzzReport["answers"], operationId: string
 const RESERVED = 8;
 const KEYS = 4;
 const WEBHOOKS = 6;
+const UNSENT = 12;
+const RESTOCKED_FOR = 100;
 
 /**
- * Prepares data for the random requests. Reservations, API keys, webhooks and signatures that wait for approval are
- * rarely created by chance, and each can be ended only once, so create many. Returns the responses.
+ * Prepares data for the random requests, and ends what earlier ones have stopped. Reservations, unsent transactions, API
+ * keys, webhooks and signatures that wait for approval are rarely created by chance, and each can be ended only once, so
+ * create many. Returns the responses.
  */
-async function stock({ url, reserveFor: signer, policies, messages }: FuzzPlan): Promise<readonly string[]> {
+async function stock({ url, signer, other, policies, messages }: FuzzPlan): Promise<readonly string[]> {
   const make = async (path: string, body: object, method = "POST"): Promise<string> => {
     const headers = { "content-type": "application/json" };
     return (await fetch(`${url}/api/v1/${path}`, { method, headers, body: JSON.stringify(body) })).text();
   };
-  await make("policy", { policies, reason: "the first" }, "PUT");
-  return Promise.all([
+  const reason = { reason: "prepared" };
+  await make("policy", { policies, ...reason }, "PUT");
+  await make("kill", reason, "DELETE");
+  for (const each of [signer, other]) {
+    await make(`signers/${each}/kill`, reason, "DELETE");
+    await make(`signers/${each}/resume`, reason);
+  }
+  const prepared = await Promise.all([
     ...messages.map((message) => make("sign", message)),
     ...Array.from({ length: WEBHOOKS }, (_, at) =>
       make("webhooks", { name: `hook-${at}`, url: "https://books.example/outcomes" }),
     ),
     fetch(`${url}/api/v1/notices`).then((response) => response.text()),
-    ...Array.from({ length: RESERVED }, () => make("nonces", { signer, ttl: "10m" })),
+    ...Array.from({ length: RESERVED }, () => make("nonces", { signer: other, ttl: "10m" })),
     ...Array.from({ length: KEYS }, (_, at) => make("keys", { name: `stock-${at}`, scopes: ["read"] })),
   ]);
+  await make(`signers/${other}/suspend`, reason);
+  const unsent = Array.from({ length: UNSENT }, (_, at) =>
+    make("tx", { ...pricedTransfer(at), signer: other, requestId: `unsent-${at}-${randomUUID()}` }),
+  );
+  return [...prepared, ...(await Promise.all(unsent))];
 }
 
 /** The newest ids of each kind, taken from responses. */

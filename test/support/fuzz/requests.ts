@@ -52,35 +52,45 @@ const BAD_BODIES: readonly (string | Buffer)[] = [
   JSON.stringify({ signer: "x".repeat(300 * 1024) }),
 ];
 
-/** Generates requests of which at most one part is usually invalid, so that most of them pass the first checks. */
+/**
+ * Generates requests of which at most one part is usually invalid, so that most of them pass the first checks; with
+ * `valid`, requests of which no part is invalid.
+ */
 export function requestsFor(
   document: OpenApiDocument,
   { method, path, operation }: Documented,
   known: Known,
+  valid = false,
 ): Arbitrary<FuzzRequest> {
+  const usually = valid ? <T>(value: T) => fc.constant(value) : mostly;
   const parameters = operation.parameters ?? [];
   const named = (place: string) => parameters.filter((parameter) => parameter.in === place);
   const schemaOf = (schema: unknown) => inlined(document, schema) as object;
   const segments = fc.record(
-    Object.fromEntries(named("path").map(({ name, schema }) => [name, segment(name, schemaOf(schema), known)])),
+    Object.fromEntries(named("path").map(({ name, schema }) => [name, segment(name, schemaOf(schema), known, valid)])),
   );
   const query = queryOf(
     named("query").map(({ name, required = false, schema }) => ({
       ...{ name, required },
-      text: name === "wait" ? WAITS : queryText(schemaOf(schema)),
+      text: name === "wait" ? WAITS : valid ? fitting(schemaOf(schema)) : queryText(schemaOf(schema)),
     })),
   );
   const content = operation.requestBody?.content["application/json"];
   const schema =
     content === undefined ? undefined : { ...schemaOf(content.schema), examples: examplesOf(content.examples) };
-  const body = schema === undefined ? usually<string | Buffer | null>(null, fc.constant("{}")) : bodyOf(schema);
+  const body =
+    schema === undefined
+      ? usually<string | Buffer | null>(null, fc.constant("{}"))
+      : valid
+        ? fitting(schema).map(encodeBody)
+        : bodyOf(schema);
   return fc
     .record({
       method: usually(method, fc.constantFrom(...OTHER_METHODS)),
       segments,
       query,
-      extra: extraQuery(),
-      headers: headers(),
+      extra: usually<readonly string[]>([], EXTRA_QUERY),
+      headers: usually<Record<string, string>>({}, oddHeaders()).map((own) => ({ "content-type": JSON_TYPE, ...own })),
       body,
     })
     .map(({ segments, query, extra, headers, ...rest }) => {
@@ -121,13 +131,14 @@ function examplesOf(examples: Readonly<Record<string, { readonly value?: unknown
   return Object.values(examples).map(({ value }) => value);
 }
 
-function usually<T>(value: T, other: Arbitrary<T>): Arbitrary<T> {
+function mostly<T>(value: T, other: Arbitrary<T>): Arbitrary<T> {
   return fc.oneof({ weight: 12, arbitrary: fc.constant(value) }, { weight: 1, arbitrary: other });
 }
 
 /** A path segment: an id from a response, if there is one yet. */
-function segment(name: string, schema: object, known: Known): Arbitrary<string> {
+function segment(name: string, schema: object, known: Known, valid: boolean): Arbitrary<string> {
   const sound = fc.tuple(fitting(schema), fc.nat()).map(([value, pick]) => known(name, pick) ?? encodeText(value));
+  if (valid) return sound;
   return fc.oneof(
     { weight: 8, arbitrary: sound },
     { weight: 2, arbitrary: fitting(schema).map((value) => encodeText(value)) },
@@ -140,16 +151,13 @@ function queryText(schema: object): Arbitrary<unknown> {
   return fc.oneof({ weight: 5, arbitrary: fitting(schema) }, { weight: 1, arbitrary: stumbling });
 }
 
-function extraQuery(): Arbitrary<readonly string[]> {
-  return usually<readonly string[]>(
-    [],
-    fc.constantFrom(["x=1"], ["limit=1", "limit=2"], ["%ff=1"], ["__proto__=1"], ["=", "&"], ["a[b]=c"]),
-  );
-}
+const EXTRA_QUERY = fc.constantFrom(
+  ...[["x=1"], ["limit=1", "limit=2"], ["%ff=1"], ["__proto__=1"], ["=", "&"], ["a[b]=c"]],
+);
 
-function headers(): Arbitrary<Record<string, string>> {
+function oddHeaders(): Arbitrary<Record<string, string>> {
   const latin = fc.stringMatching(/^[\x21-\x7e\xa0-\xff]{0,30}$/);
-  const odd = fc.oneof(
+  return fc.oneof(
     fc.constantFrom<Record<string, string>>(
       { "content-type": "text/plain" },
       { "content-type": "application/json; charset=latin1" },
@@ -168,7 +176,6 @@ function headers(): Arbitrary<Record<string, string>> {
     latin.map((text) => ({ "idempotency-key": text })),
     latin.map((text) => ({ authorization: `Bearer ${text}` })),
   );
-  return usually<Record<string, string>>({}, odd).map((own) => ({ "content-type": JSON_TYPE, ...own }));
 }
 
 function bodyOf(schema: object): Arbitrary<string | Buffer | null> {

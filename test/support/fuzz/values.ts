@@ -40,7 +40,8 @@ function fittingAny(schema: Schema): Arbitrary<unknown> {
 const BY_TYPE: Readonly<Record<string, (schema: Schema) => Arbitrary<unknown>>> = {
   null: () => fc.constant(null),
   boolean: () => fc.boolean(),
-  integer: ({ minimum, maximum }) => fc.oneof(integers(minimum, 100), integers(minimum, maximum)),
+  integer: ({ minimum, maximum }) =>
+    fc.oneof(fc.constant(minimum ?? 0), integers(minimum, 100), integers(minimum, maximum)),
   number: () => fc.double({ noNaN: true }),
   string: texts,
   array: ({ items = {}, maxItems = LONGEST }) => fc.array(fitting(items), { maxLength: Math.min(maxItems, 3) }),
