@@ -19,25 +19,22 @@ const STATUS_AT = "HTTP/1.1 ".length;
  * what the client spends is missing in what is measured. Bodies must come with a content length.
  */
 export class Connection {
-  private readonly socket: Socket;
+  private readonly url: URL;
+  /** `url.host` would be put together anew for each request. */
   private readonly host: string;
+  private socket: Socket;
   private waiting: Waiting | null = null;
   private received: Buffer = Buffer.alloc(0);
 
-  private constructor(socket: Socket, host: string) {
-    this.socket = socket;
-    this.host = host;
-    socket.setNoDelay(true);
-    socket.on("data", (chunk: Buffer) => this.receive(chunk));
-    socket.on("error", (error) => this.fail(error));
-    socket.on("close", () => this.fail(new Error("the server closed the connection")));
+  private constructor(url: URL, socket: Socket) {
+    this.url = url;
+    this.host = url.host;
+    this.socket = this.listening(socket);
   }
 
   static async open(url: string): Promise<Connection> {
-    const { hostname, port, host } = new URL(url);
-    const socket = connect(Number(port), hostname);
-    await once(socket, "connect");
-    return new Connection(socket, host);
+    const to = new URL(url);
+    return new Connection(to, await connected(to));
   }
 
   static openAll(url: string, count: number): Promise<readonly Connection[]> {
@@ -59,12 +56,22 @@ export class Connection {
     this.socket.destroy();
   }
 
-  private exchange(request: string): Promise<Answer> {
+  private async exchange(request: string): Promise<Answer> {
+    // The server closes a connection that is idle for long.
+    if (this.socket.destroyed) this.socket = this.listening(await connected(this.url));
     return new Promise((resolve, reject) => {
       if (this.waiting !== null) return reject(new Error("one request at a time"));
       this.waiting = { resolve, reject };
       this.socket.write(request);
     });
+  }
+
+  private listening(socket: Socket): Socket {
+    socket.setNoDelay(true);
+    socket.on("data", (chunk: Buffer) => this.receive(chunk));
+    socket.on("error", (error) => this.fail(error));
+    socket.on("close", () => this.fail(new Error("the server closed the connection")));
+    return socket;
   }
 
   private receive(chunk: Buffer): void {
@@ -86,4 +93,10 @@ export class Connection {
     this.waiting?.reject(error);
     this.waiting = null;
   }
+}
+
+async function connected({ hostname, port }: URL): Promise<Socket> {
+  const socket = connect(Number(port), hostname);
+  await once(socket, "connect");
+  return socket;
 }
