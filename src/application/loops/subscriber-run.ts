@@ -6,7 +6,7 @@
  * that are not stored, at most one window of them: the next owner repeats these under the same ids.
  */
 import { laneKey } from "../../domain/lane.ts";
-import { at, isDue } from "../../domain/pace/when.ts";
+import { at } from "../../domain/pace/when.ts";
 import { DeliveryWindow, WINDOW } from "../../domain/webhooks/delivery-window.ts";
 import {
   type DeliveryResult,
@@ -37,6 +37,8 @@ type Notice = Extract<WebhookEvent, { readonly kind: "epoch.changed" | "feed.tru
 
 /** Smallest page while deliveries are under way: many small reads would cost more than they bring. */
 const LEAST_PAGE = 100;
+/** Outcomes that are read ahead for each request that the receiver gets at a time. */
+const READ_AHEAD = 4;
 /** Requests that a subscriber may have on their way even if silent receivers hold all others of the node. */
 const FEW = 4;
 
@@ -84,9 +86,10 @@ export class SubscriberRun {
   /** The feed may have grown. */
   grew(): void {
     this.isCaughtUp = false;
-    // A receiver that is down waits for its timer. The feed grows many times a second, so that a hundred of them count.
-    const waits = !this.window.isEmpty && !isDue(this.pace.retry, this.ports.clock.monotonicMs());
-    if (!waits) this.pump();
+    // A receiver that is down or silent waits for a timer or an answer, whichever way the feed grows. It grows many times
+    // a second, so that a hundred of them would cost the node more than the outcomes.
+    const mayGetMore = mayTry(this.pace, this.sending.size, this.ports.clock.monotonicMs());
+    if (this.window.isEmpty || mayGetMore) this.pump();
   }
 
   /** Begins no further delivery; resolves when those under way have ended. */
@@ -152,6 +155,9 @@ export class SubscriberRun {
     const { room } = this.window;
     if (this.isLoading || this.isCaughtUp || this.notice !== null) return;
     if (room <= 0 || (room < LEAST_PAGE && this.sending.size > 0)) return;
+    // Enough for the next requests. Where lanes wait after a failure, others may be further on in the feed.
+    const isEnough = this.window.size >= READ_AHEAD * this.pace.limit;
+    if (isEnough && this.window.mayTake(this.ports.clock.monotonicMs())) return;
     // Do not fill memory with the outcomes of a receiver that is down.
     if (isDown(this.pace) && !this.window.isEmpty) return;
     this.isLoading = true;

@@ -53,6 +53,11 @@ export class DeliveryWindow<T extends Outcome> {
     return WINDOW - this.open.size - this.done.size;
   }
 
+  /** Number of outcomes that are known and not delivered. */
+  get size(): number {
+    return this.open.size;
+  }
+
   get isEmpty(): boolean {
     return this.open.size === 0;
   }
@@ -87,6 +92,12 @@ export class DeliveryWindow<T extends Outcome> {
       this.lanes.set(laneKey(outcome.lane), { ...queue, waiting: [...queue.waiting, outcome] });
     }
     this.last = Math.max(this.last, through);
+  }
+
+  /** True if an outcome may be sent now. */
+  mayTake(nowMs: number): boolean {
+    for (const { isBusy, retry } of this.lanes.values()) if (!isBusy && isDue(retry, nowMs)) return true;
+    return false;
   }
 
   /** Takes the next outcome that may be sent now; null if there is none. Lanes that have not failed come first. */

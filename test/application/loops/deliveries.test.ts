@@ -163,6 +163,26 @@ describe("deliveries of outcomes", () => {
     expect(sent).toHaveLength(before);
   });
 
+  it("cost nothing while a silent receiver holds its request, however often the feed grows", async () => {
+    const { aNode, outcomes, subscribe, state, clock, sent, database } = await aCluster();
+    await subscribe();
+    const { run, deliveries, store } = await aNode();
+    state.answer = () => new Promise<ReceiverAnswer>(() => undefined);
+    const lanes = Array.from({ length: 100 }, (_, at) => at);
+    outcomes(...lanes);
+    await run(2_000);
+    expect(sent).toHaveLength(1);
+    const [reads, timers] = [vi.spyOn(store, "feed"), vi.spyOn(clock, "after")];
+    for (let times = 0; times < 10; times++) {
+      outcomes(...lanes);
+      deliveries.feedGrew();
+      await clock.advance(25);
+    }
+    expect(reads, "nothing is read ahead for it").not.toHaveBeenCalled();
+    expect(timers).toHaveBeenCalledTimes(10);
+    expect(database.state.feed.lastSeq).toBe(1_100);
+  });
+
   // protects [Webhooks] src/application/loops/subscriber-run.ts
   it("go on side by side while receivers that fell silent hold all requests of the node", async () => {
     const { aNode, outcomes, subscribe, state, sent } = await aCluster();
