@@ -15,9 +15,11 @@ const ETCD = "/usr/bin/etcd";
 export const hasPatroni = [PATRONI, ETCD, join(POSTGRES_15, "bin", "postgres")].every((path) => existsSync(path));
 export const NO_PATRONI = "no patroni, etcd and PostgreSQL 15 are installed: failover by Patroni stays untested";
 
-/** Two servers under Patroni with a synchronous standby, behind an address that follows the leader as HAProxy does. */
+/** Two servers under Patroni, behind an address that follows the leader as HAProxy does. */
 export interface PatroniCluster {
   readonly url: string;
+  /** From now on the standby receives nothing more. */
+  partStandby(): Promise<void>;
   /** Kills the leader's Patroni and PostgreSQL with kill −9; resolves when the address leads to the new leader. */
   killLeader(): Promise<void>;
   remove(): Promise<void>;
@@ -35,21 +37,30 @@ const NOBODY = 65_534;
 const SLOW = { everyMs: 100, giveUpMs: 90_000 };
 const asNobody = process.getuid?.() === 0 ? { uid: NOBODY, gid: NOBODY } : {};
 
-export async function startPatroniCluster(): Promise<PatroniCluster> {
+export async function startPatroniCluster({ synchronous }: { synchronous: boolean }): Promise<PatroniCluster> {
   const directory = await makeTemporaryDirectory();
   await chmod(directory.path, 0o755);
   const { etcd, etcdPort } = await startEtcd(directory.path);
   const members: Member[] = [];
-  for (const name of ["one", "two"]) members.push(await startMember(directory.path, name, etcdPort));
+  for (const name of ["one", "two"]) members.push(await startMember(directory.path, { name, etcdPort, synchronous }));
   let leader = await waitUntil(() => leaderOf(members), "there is a leader", SLOW);
-  await waitUntil(() => hasSynchronousStandby(urlOf(leader.port)), "it has a synchronous standby", SLOW);
+  const state = synchronous ? "sync" : "async";
+  await waitUntil(async () => (await senders(leader, state)).length > 0, `it has a standby (${state})`, SLOW);
+  const parted: number[] = [];
   const address = await TcpProxy.start(leader.port);
   return {
     url: address.through(urlOf(leader.port)),
+    partStandby: async () => {
+      for (const pid of await senders(leader, state)) {
+        process.kill(pid, "SIGSTOP");
+        parted.push(pid);
+      }
+    },
     killLeader: async () => {
       const left = members.filter((member) => member !== leader);
       address.refuse();
       await kill(leader);
+      for (const pid of parted.splice(0)) process.kill(pid, "SIGKILL");
       address.cut();
       leader = await waitUntil(() => leaderOf(left), "there is another leader", SLOW);
       address.upstreamPort = leader.port;
@@ -79,12 +90,15 @@ async function startEtcd(root: string): Promise<{ readonly etcd: ChildProcess; r
   return { etcd, etcdPort };
 }
 
-async function startMember(root: string, name: string, etcdPort: number): Promise<Member> {
+async function startMember(
+  root: string,
+  { name, ...settings }: Pick<MemberSettings, "name" | "etcdPort" | "synchronous">,
+): Promise<Member> {
   const [port, restPort] = [await freePort(), await freePort()];
   const home = join(root, name);
   const data = join(home, "data");
   await mkdir(home, { mode: 0o700 });
-  await writeFile(join(home, "patroni.yml"), configuration({ name, port, restPort, data, etcdPort }));
+  await writeFile(join(home, "patroni.yml"), configuration({ ...settings, name, port, restPort, data }));
   if (asNobody.uid !== undefined) await chown(home, asNobody.uid, asNobody.gid);
   await chmod(join(home, "patroni.yml"), 0o644);
   const child = spawn(PATRONI, [join(home, "patroni.yml")], { ...asNobody, cwd: "/", stdio: "ignore" });
@@ -97,15 +111,16 @@ interface MemberSettings {
   readonly restPort: number;
   readonly data: string;
   readonly etcdPort: number;
+  readonly synchronous: boolean;
 }
 
-function configuration({ name, port, restPort, data, etcdPort }: MemberSettings): string {
+function configuration({ name, port, restPort, data, etcdPort, synchronous }: MemberSettings): string {
   return `scope: fencepost
 name: ${name}
 restapi: { listen: "127.0.0.1:${restPort}", connect_address: "127.0.0.1:${restPort}" }
 etcd3: { host: "127.0.0.1:${etcdPort}" }
 bootstrap:
-  dcs: { ttl: 20, loop_wait: 1, retry_timeout: 3, synchronous_mode: true }
+  dcs: { ttl: 20, loop_wait: 1, retry_timeout: 3, synchronous_mode: ${synchronous} }
   initdb: [ { encoding: UTF8 }, { locale: C } ]
   pg_hba: [ "host all all 127.0.0.1/32 trust", "host replication all 127.0.0.1/32 trust" ]
 postgresql:
@@ -131,14 +146,16 @@ function answers(url: string): Promise<boolean> {
   );
 }
 
-async function hasSynchronousStandby(connectionString: string): Promise<boolean> {
-  const client = new Client({ connectionString });
+/** Processes of the leader that send its log to standbys in this state. */
+async function senders({ port }: Member, state: "sync" | "async"): Promise<readonly number[]> {
+  const client = new Client({ connectionString: urlOf(port) });
   client.on("error", () => undefined);
   try {
     await client.connect();
-    return (await client.query("SELECT 1 FROM pg_stat_replication WHERE sync_state = 'sync'")).rows.length > 0;
+    const sql = "SELECT pid FROM pg_stat_replication WHERE state = 'streaming' AND sync_state = $1";
+    return (await client.query<{ pid: number }>(sql, [state])).rows.map(({ pid }) => pid);
   } catch {
-    return false;
+    return [];
   } finally {
     await client.end().catch(() => undefined);
   }
