@@ -28,6 +28,7 @@ export function stepsOf({ scripts }) {
     ["model", "npm run model"],
     ["mutants", "npm run mutants"],
     ["sim", "npm run sim -- --minutes 60 --first 1000001"],
+    ["chaos", "node bin/fencepost.js chaos --minutes 30 --rate 10 --pooler /usr/sbin/pgbouncer"],
     ["publish", "npm publish --dry-run --ignore-scripts"],
     ["publish:client", "npm run build:client && npm publish ./dist-client --dry-run --ignore-scripts"],
   ];

@@ -143,8 +143,8 @@ function createDiagnostics(
       return bench(options, { connect: () => connect(options), progress: shown, newId: randomUUID });
     },
     async chaos(options) {
-      const { chaos } = await import("./dev/demo/chaos.ts");
-      return chaos(options, output);
+      const { campaign } = await import("./dev/chaos/campaign.ts");
+      return campaign(options, output);
     },
     async init({ config }) {
       const { writeConfig } = await import("./remote/write-config.ts");

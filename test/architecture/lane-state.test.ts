@@ -49,6 +49,7 @@ const BESIDE: Readonly<Record<string, string>> = {
   resumedMs: "spans are made from events, after the lane may be gone",
   // Collections with a string key that does not name a lane.
   "BlockProver.proved": "by block",
+  "Campaign.foreign": "by transaction hash, of transactions that no node sent (main/dev/chaos)",
   "DeliveryWindow.lanes": "outcomes of lanes of every node, which one subscriber has not taken yet",
   "Deliveries.freeSinceMs": "by subscriber",
   "Deliveries.runs": "by subscriber",

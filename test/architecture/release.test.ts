@@ -17,7 +17,7 @@ describe("npm run release:check", () => {
     const suites = Object.keys(scripts).filter((name) => name.startsWith("test:") && name !== "test:unit");
     expect(suites.length).toBeGreaterThan(10);
     expect(names).toEqual(
-      expect.arrayContaining(["test", ...suites, "model", "mutants", "sim", "publish", "publish:client"]),
+      expect.arrayContaining(["test", ...suites, "model", "mutants", "sim", "chaos", "publish", "publish:client"]),
     );
     expect(new Set(names).size).toBe(names.length);
   });

@@ -1,6 +1,7 @@
 /** Any request may be sent to any node. */
 import { describe, expect, vi } from "vitest";
 import { type CreatedTransaction, createClient, FencepostApiError } from "../../src/client/index.ts";
+import { Dice } from "../../src/main/dev/chaos/dice.ts";
 import type { Audit } from "../support/audit.ts";
 import { auditCluster } from "../support/cluster/auditor.ts";
 import {
@@ -17,7 +18,6 @@ import { crowding } from "../support/cluster/crowding.ts";
 import { isLong } from "../support/cluster/length.ts";
 import { startLoad } from "../support/load.ts";
 import { PersistentCaller } from "../support/persistent-caller.ts";
-import { Dice } from "../support/simulation/dice.ts";
 import { range } from "../support/transfers.ts";
 import { waitUntil } from "../support/wait-until.ts";
 

@@ -3,27 +3,11 @@
  * block.
  */
 import { expect } from "vitest";
+import type { Hash } from "../../src/domain/lane.ts";
+import { type AskChain, auditOf, type MinedTransaction, minedOn } from "../../src/main/dev/chaos/facts.ts";
 import type { Database } from "./integration.ts";
-import { rpcCall, rpcCalls } from "./rpc-call.ts";
+import { rpcCalls } from "./rpc-call.ts";
 import { type Patience, waitUntil } from "./wait-until.ts";
-
-export interface MinedTransaction {
-  readonly hash: string;
-  readonly from: string;
-  readonly to: string | null;
-  readonly nonce: number;
-  readonly value: bigint;
-  readonly input: string;
-  readonly blockNumber: number;
-  readonly blockHash: string;
-}
-
-interface RpcBlock {
-  readonly transactions: readonly Record<
-    "hash" | "from" | "nonce" | "value" | "input" | "blockNumber" | "blockHash",
-    string
-  >[];
-}
 
 export interface StoredTransaction {
   readonly tx_id: string;
@@ -44,38 +28,11 @@ export interface StoredCompletion {
   readonly settled: boolean;
 }
 
-const BLOCKS_AT_ONCE = 100;
 const PATIENCE = { everyMs: 50, giveUpMs: 60_000 };
 
 /** Every transaction of the canonical chain, in order. */
-export async function minedTransactions(rpcUrl: string): Promise<readonly MinedTransaction[]> {
-  const head = Number(await rpcCall<string>(rpcUrl, "eth_blockNumber"));
-  const mined: MinedTransaction[] = [];
-  for (let from = 0; from <= head; from += BLOCKS_AT_ONCE) {
-    const count = Math.min(BLOCKS_AT_ONCE, head - from + 1);
-    const numbers = Array.from({ length: count }, (_, index) => `0x${(from + index).toString(16)}`);
-    const blocks = await rpcCalls<RpcBlock>(
-      rpcUrl,
-      numbers.map((number) => ["eth_getBlockByNumber", [number, true]] as const),
-    );
-    for (const { transactions } of blocks) mined.push(...transactions.map(toMined));
-  }
-  return mined;
-}
-
-function toMined(transaction: RpcBlock["transactions"][number] & { readonly to?: string | null }): MinedTransaction {
-  const { hash, from, to = null, nonce, value, input, blockNumber, blockHash } = transaction;
-  return {
-    hash,
-    from,
-    to,
-    nonce: Number(nonce),
-    value: BigInt(value),
-    input,
-    blockNumber: Number(blockNumber),
-    blockHash,
-  };
-}
+export const minedTransactions = (rpcUrl: string): Promise<readonly MinedTransaction[]> =>
+  minedOn((calls) => rpcCalls(rpcUrl, calls));
 
 export function storedTransactions(database: Database): Promise<readonly StoredTransaction[]> {
   return database.query(`
@@ -137,84 +94,9 @@ export interface Audit {
 }
 
 export async function audit({ database, rpcUrl, witnessed = [] }: AuditSubject): Promise<Audit> {
-  const stored = await storedTransactions(database);
-  const completions = await storedCompletions(database);
-  const mined = await minedTransactions(rpcUrl);
-  expect(await lateWrites(database), "I2: writes of an older term behind a takeover").toEqual([]);
-  checkNonces(stored);
-  checkRequestIds(stored);
-  checkChain(stored, mined);
-  checkFeed(stored, completions);
-  const known = new Set(stored.flatMap(({ hashes }) => hashes));
-  expect(
-    witnessed.filter((hash) => hash === null || !known.has(hash)),
-    "I6: on the wire, not in the database",
-  ).toEqual([]);
-  return { stored, mined, completions };
-}
-
-/**
- * Finds writes of a former owner that are later than the takeover of its lane. A takeover waits for open writes before
- * it records its time. So the fencing token failed to stop any later write.
- */
-function lateWrites(database: Database): Promise<readonly unknown[]> {
-  return database.query(`
-    SELECT h.tx_id, h.event, h.token, l.token AS current, h.last_at, l.acquired_at
-    FROM fencepost.every_step h JOIN fencepost.transaction t USING (tx_id)
-    JOIN fencepost.lane l ON l.chain_id = t.chain_id AND l.signer = t.signer
-    WHERE h.token < l.token AND h.last_at > l.acquired_at`);
-}
-
-function checkNonces(stored: readonly StoredTransaction[]): void {
-  for (const signer of new Set(stored.map((row) => row.signer))) {
-    const nonces = stored
-      .filter((row) => row.signer === signer && row.nonce !== null)
-      .map(({ nonce }) => Number(nonce));
-    const first = nonces[0] ?? 0;
-    expect(nonces, `I3: ${signer}'s nonces are consecutive`).toEqual(nonces.map((_, index) => first + index));
-  }
-}
-
-function checkRequestIds(stored: readonly StoredTransaction[]): void {
-  const owned = stored.filter((row) => row.request_id !== null && row.sub_state !== "REQUEST_ID_REUSED");
-  const names = owned.map((row) => `${row.signer} ${row.request_id}`);
-  expect(new Set(names).size, "I5: one transaction per request id").toBe(names.length);
-}
-
-/**
- * Every final transaction in the database is on the canonical chain exactly once, and the chain has no transaction of
- * our signers that the database lacks.
- */
-function checkChain(stored: readonly StoredTransaction[], mined: readonly MinedTransaction[]): void {
-  const onChain = new Map(mined.map((transaction) => [transaction.hash, transaction]));
-  const bound = stored.filter((row) => row.nonce !== null);
-  for (const row of bound) {
-    expect(row.state, `I4: ${row.tx_id} is final`).toMatch(/^(CONFIRMED|FAILED_FINAL)$/);
-    const found = row.hashes.filter((hash) => onChain.has(hash));
-    expect(found, `I3: ${row.tx_id} is mined once`).toEqual([row.mined_hash]);
-    expect(onChain.get(found[0] as string), `${row.tx_id}'s receipt is canonical`).toMatchObject({
-      nonce: Number(row.nonce),
-      blockHash: row.block_hash,
-      from: row.signer,
-    });
-  }
-  const signers = new Set(bound.map((row) => row.signer));
-  const ours = mined.filter(({ from }) => signers.has(from));
-  expect(ours.length, "the chain has what the database has").toBe(bound.length);
-}
-
-/**
- * Invariant I8: the feed has no gap and a single order, and the last completion of a transaction equals its state. A
- * completion with state STUCK may precede the last one.
- */
-function checkFeed(stored: readonly StoredTransaction[], completions: readonly StoredCompletion[]): void {
-  expect(completions.map(({ seq }) => Number(seq))).toEqual(completions.map((_, index) => index + 1));
-  const said = new Map<string, string[]>();
-  for (const { tx_id, state } of completions) said.set(tx_id, [...(said.get(tx_id) ?? []), state]);
-  for (const { tx_id, state } of stored) {
-    const words = said.get(tx_id) ?? [];
-    expect(words.at(-1), `the feed ends with what ${tx_id} is`).toBe(state);
-    const settled = words.filter((word) => word !== "STUCK");
-    expect(settled.filter((_, index) => index % 2 === 1).every((word) => word === "REORGED")).toBe(true);
-  }
+  const ask: AskChain = (calls) => rpcCalls(rpcUrl, calls);
+  const sent = witnessed as readonly (Hash | null)[];
+  const { mined, violations } = await auditOf(database.query, { ask, sent, foreign: new Set() });
+  expect(violations).toEqual([]);
+  return { stored: await storedTransactions(database), mined, completions: await storedCompletions(database) };
 }

@@ -10,7 +10,7 @@ const EXAMPLES: Readonly<Record<string, readonly string[]>> = {
   init: ["fencepost init"],
   doctor: ["fencepost doctor", "fencepost doctor --json"],
   bench: ["fencepost bench", "fencepost bench --profile staging --signer 0x… --transactions 100"],
-  chaos: ["fencepost chaos", "fencepost chaos --kills 40 --transactions 5000"],
+  chaos: ["fencepost chaos", "fencepost chaos --minutes 30 --nodes 5 --seed 7"],
   keys: ["fencepost keys new", "fencepost keys api new checkout --scopes read,submit"],
   "keys new": ["fencepost keys new"],
   "keys import": ["fencepost keys import --from key.hex"],

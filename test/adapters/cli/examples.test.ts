@@ -30,7 +30,20 @@ const local: Partial<CliActions> = {
   dev: async () => undefined,
   start: async () => undefined,
   demo: async () => ({ ...figures, takeovers: 0, fencedWrites: 0, takeOverSeconds: null }),
-  chaos: async () => ({ ...figures, kills: 0, freezes: 0, restarts: 0 }),
+  chaos: async ({ seed, output }) => ({
+    ...{
+      seed,
+      output,
+      verdict: "held",
+      seconds: 1,
+      faults: 1,
+      byFault: { "kill -9": 1 },
+      violations: [],
+      stalledMs: 1,
+    },
+    ...{ accepted: 1, transactions: 1, confirmed: 1, sent: 1, delivered: 1, takeovers: 1, stops: 0 },
+    ...{ orders: {}, refused: {} },
+  }),
   bench: async () => ({
     ...{ node: "n", accepted: 1, failed: 0, seconds: 1, createsPerSecond: 1, confirmedSeconds: 1 },
     latencyMs: { p50: 1, p95: 1, p99: 1, max: 1 },

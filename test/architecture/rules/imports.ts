@@ -138,6 +138,11 @@ const LAYERS: Readonly<Record<string, Layer>> = {
   },
   // version.ts is the only file that reads package.json.
   "src/main/node/version.ts": { imports: [], packages: ["node:*"] },
+  // The campaign is a caller of the nodes, and checks hashes and signatures with other code than theirs.
+  "src/main/dev/chaos": {
+    imports: [...CORE, EVERY_ADAPTER, "src/client", "src/main", "src/main/dev/embedded"],
+    packages: ["node:*", "pg", "viem"],
+  },
   "src/main": {
     imports: [
       ...CORE,
@@ -147,6 +152,7 @@ const LAYERS: Readonly<Record<string, Layer>> = {
       ERRORS,
       EVERY_ADAPTER,
       "src/main/dev/embedded",
+      "src/main/dev/chaos",
       "src/main/node/version.ts",
     ],
     // `pg` is needed for the type of a caller's own client (`send(intent, { client })`), and for the databases of

@@ -1,5 +1,5 @@
+import type { Dice } from "../../../src/main/dev/chaos/dice.ts";
 import type { World, WorldNode } from "../world.ts";
-import type { Dice } from "./dice.ts";
 
 /**
  * A simulated user who sends requests to any node that is up. A simulation does not end while any user waits for a

@@ -2,9 +2,9 @@ import type { SignMessageRequest } from "../../../src/application/api.ts";
 import type { SignedMessage } from "../../../src/application/operations/messages.ts";
 import { FencepostError } from "../../../src/domain/errors.ts";
 import type { Hex } from "../../../src/domain/lane.ts";
+import type { Dice } from "../../../src/main/dev/chaos/dice.ts";
 import type { World, WorldNode } from "../world.ts";
 import { Actor } from "./actor.ts";
-import type { Dice } from "./dice.ts";
 import { drawMessage, TIGHT_POLICIES, USUAL_POLICIES, type Wanted } from "./message-kinds.ts";
 import type { SignatureWatch } from "./signature-watch.ts";
 

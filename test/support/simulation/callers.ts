@@ -3,10 +3,10 @@ import type { Created, CreateRequest } from "../../../src/application/api.ts";
 import { normalise } from "../../../src/application/requests/normalise.ts";
 import { FencepostError } from "../../../src/domain/errors.ts";
 import type { Address } from "../../../src/domain/lane.ts";
+import type { Dice } from "../../../src/main/dev/chaos/dice.ts";
 import { createSeededEntropy } from "../../doubles/seeded-entropy.ts";
 import { CHAIN_ID, SIGNERS, TO, type World, type WorldNode } from "../world.ts";
 import { Actor } from "./actor.ts";
-import type { Dice } from "./dice.ts";
 
 /** A pool of all signers. */
 export const POOL = "everybody";

@@ -1,11 +1,11 @@
 import { FencepostError } from "../../../src/domain/errors.ts";
 import type { Address, Hash, Hex } from "../../../src/domain/lane.ts";
 import { isSettled } from "../../../src/domain/transaction/transitions.ts";
+import type { Dice } from "../../../src/main/dev/chaos/dice.ts";
 import { FakeSigner } from "../../doubles/memory-signer.ts";
 import { hashKey, waitingIntake } from "../../doubles/memory-store/state.ts";
 import { CHAIN_ID, SIGNERS, TO, type World, type WorldNode } from "../world.ts";
 import { Actor } from "./actor.ts";
-import type { Dice } from "./dice.ts";
 import { PAYER } from "./payers.ts";
 
 const CLIENT_TIMEOUT_MS = 3_000;

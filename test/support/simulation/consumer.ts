@@ -1,7 +1,7 @@
 import { FencepostError } from "../../../src/domain/errors.ts";
+import type { Dice } from "../../../src/main/dev/chaos/dice.ts";
 import type { CompletionRecord } from "../../../src/ports/query-store.ts";
 import type { World, WorldNode } from "../world.ts";
-import type { Dice } from "./dice.ts";
 
 /**
  * Reads the feed of completions during all faults, at any node that responds. Checks that each sequence number comes

@@ -1,6 +1,7 @@
 import { type Fence, type LaneKey, laneKey } from "../../../src/domain/lane.ts";
 import { feeCap } from "../../../src/domain/transaction/fees.ts";
 import type { UnsignedTransaction } from "../../../src/domain/transaction/transaction.ts";
+import type { Dice } from "../../../src/main/dev/chaos/dice.ts";
 import type { Failpoint } from "../../../src/ports/failpoints.ts";
 import { BatchRefused, type LaneWrite, OutcomeUnknown, StoreUnavailable } from "../../../src/ports/lane-store.ts";
 import { SignerAway } from "../../../src/ports/signer.ts";
@@ -9,7 +10,6 @@ import { Faults, type ReceiptLie } from "../../doubles/simulated-chain/faults.ts
 import { MESSAGE_FAILPOINTS, NONCE_FAILPOINTS, TRANSACTION_FAILPOINTS } from "../nonce-failpoints.ts";
 import { watchMemory } from "../remembered.ts";
 import type { World, WorldNode } from "../world.ts";
-import type { Dice } from "./dice.ts";
 import type { Messages } from "./messages.ts";
 import { countCalls } from "./places.ts";
 import type { Receivers } from "./receivers.ts";

@@ -1,9 +1,9 @@
 import { FencepostError } from "../../../src/domain/errors.ts";
 import { isSettled } from "../../../src/domain/transaction/transitions.ts";
+import type { Dice } from "../../../src/main/dev/chaos/dice.ts";
 import { waitingIntake } from "../../doubles/memory-store/state.ts";
 import type { World, WorldNode } from "../world.ts";
 import { Actor } from "./actor.ts";
-import type { Dice } from "./dice.ts";
 import type { Stops } from "./stops.ts";
 
 const CLIENT_TIMEOUT_MS = 3_000;

@@ -1,7 +1,7 @@
 import { FencepostError } from "../../../src/domain/errors.ts";
+import type { Dice } from "../../../src/main/dev/chaos/dice.ts";
 import { SIGNERS, type World, type WorldNode } from "../world.ts";
 import { Actor } from "./actor.ts";
-import type { Dice } from "./dice.ts";
 import type { Stops } from "./stops.ts";
 
 const CLIENT_TIMEOUT_MS = 3_000;

@@ -1,10 +1,10 @@
 import type { SignMessageRequest } from "../../../src/application/api.ts";
 import type { Address } from "../../../src/domain/lane.ts";
+import type { Dice } from "../../../src/main/dev/chaos/dice.ts";
 import { aPermit, GREETING_RULE, type PermitParts, permitRule } from "../message-samples.ts";
 import { policiesOf } from "../policies.ts";
 import { CHAIN_ID, SIGNERS } from "../world.ts";
 import { PAYER_ALONE } from "./clerks.ts";
-import type { Dice } from "./dice.ts";
 import { PAYER } from "./payers.ts";
 
 /**

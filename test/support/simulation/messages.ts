@@ -1,9 +1,9 @@
+import type { Dice } from "../../../src/main/dev/chaos/dice.ts";
 import type { LaneWrite } from "../../../src/ports/lane-store.ts";
 import type { TelemetryEvent } from "../../../src/ports/telemetry.ts";
 import type { World, WorldNode } from "../world.ts";
 import { Askers } from "./askers.ts";
 import type { Crew } from "./crew.ts";
-import type { Dice } from "./dice.ts";
 import { SignatureWatch } from "./signature-watch.ts";
 import type { Stops } from "./stops.ts";
 

@@ -1,10 +1,10 @@
 import type { TransactionAction } from "../../../src/application/api.ts";
 import { FencepostError } from "../../../src/domain/errors.ts";
 import { isSettled } from "../../../src/domain/transaction/transitions.ts";
+import type { Dice } from "../../../src/main/dev/chaos/dice.ts";
 import type { TransactionRow } from "../../doubles/memory-store/state.ts";
 import { SIGNERS, TO, type World, type WorldNode } from "../world.ts";
 import { Actor } from "./actor.ts";
-import type { Dice } from "./dice.ts";
 import type { Stops } from "./stops.ts";
 
 const CLIENT_TIMEOUT_MS = 3_000;

@@ -1,8 +1,8 @@
 import type { ReceiverAnswer } from "../../../src/domain/webhooks/receiver-answers.ts";
+import type { Dice } from "../../../src/main/dev/chaos/dice.ts";
 import type { WebhookMessage, WebhookSender } from "../../../src/ports/webhook-sender.ts";
 import type { World, WorldNode } from "../world.ts";
 import type { DeliveryWatch } from "./delivery-watch.ts";
-import type { Dice } from "./dice.ts";
 
 /** URLs of all receivers. Several subscribers may have the same one. */
 export const RECEIVERS = ["https://books.example/", "https://shop.example/hook", "https://audit.example/"] as const;

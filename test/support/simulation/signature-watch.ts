@@ -3,10 +3,10 @@ import { isSpent } from "../../../src/domain/ledger/index.ts";
 import type { MessageToSign } from "../../../src/domain/messages/message.ts";
 import type { SignatureRecord, SignatureState } from "../../../src/domain/messages/record.ts";
 import { hourOf } from "../../../src/domain/policy/use.ts";
+import type { Dice } from "../../../src/main/dev/chaos/dice.ts";
 import { SignerAway, SigningRefused } from "../../../src/ports/signer.ts";
 import type { LaneRow } from "../../doubles/memory-store/state.ts";
 import type { World, WorldNode } from "../world.ts";
-import type { Dice } from "./dice.ts";
 import { HOURLY, MOST_TIGHT, type Wanted } from "./message-kinds.ts";
 import type { Stops } from "./stops.ts";
 

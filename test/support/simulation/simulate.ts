@@ -1,6 +1,7 @@
 import { REPRICING_STRATEGIES } from "../../../src/domain/fees/repricing.ts";
 import type { Reservation } from "../../../src/domain/transaction/reservations.ts";
 import { isSettled } from "../../../src/domain/transaction/transitions.ts";
+import { Dice } from "../../../src/main/dev/chaos/dice.ts";
 import type { TelemetryEvent } from "../../../src/ports/telemetry.ts";
 import { waitingIntake } from "../../doubles/memory-store/state.ts";
 import { GETH_POOL, ROOMY_POOL } from "../../doubles/simulated-chain/pool.ts";
@@ -9,7 +10,6 @@ import { Callers, FURNACE, FURNACE_GAS, POOL, TRANSACTION_GAS_CAP } from "./call
 import { Clerks } from "./clerks.ts";
 import { Consumer } from "./consumer.ts";
 import { Crew } from "./crew.ts";
-import { Dice } from "./dice.ts";
 import { Holders } from "./holders.ts";
 import { Killers } from "./killers.ts";
 import { USUAL_POLICIES } from "./message-kinds.ts";

@@ -1,11 +1,11 @@
 import { FencepostError } from "../../../src/domain/errors.ts";
 import { ANYBODY, type Principal } from "../../../src/domain/keys/principal.ts";
 import type { OutcomeFilter } from "../../../src/domain/webhooks/subscriber.ts";
+import type { Dice } from "../../../src/main/dev/chaos/dice.ts";
 import type { SubscriberEntry } from "../../doubles/memory-store/subscribers.ts";
 import { SIGNERS, type World, type WorldNode } from "../world.ts";
 import { Actor } from "./actor.ts";
 import type { DeliveryWatch } from "./delivery-watch.ts";
-import type { Dice } from "./dice.ts";
 import { PAYER } from "./payers.ts";
 import { RECEIVERS } from "./receivers.ts";
 

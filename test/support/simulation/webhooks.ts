@@ -1,7 +1,7 @@
+import type { Dice } from "../../../src/main/dev/chaos/dice.ts";
 import type { World, WorldNode } from "../world.ts";
 import type { Crew } from "./crew.ts";
 import { DeliveryWatch } from "./delivery-watch.ts";
-import type { Dice } from "./dice.ts";
 import { Receivers } from "./receivers.ts";
 import { Subscribers } from "./subscribers.ts";
 

@@ -37,7 +37,7 @@ export async function bench(options: BenchOptions, ports: BenchPorts): Promise<B
     const subject = { name, client: await ports.connect(), signers: [signer], to: to ?? signer };
     return measure(subject, options, ports).finally(ports.progress.end);
   }
-  return withCluster(1, ports.progress, ({ nodes, signers, recipient }) => {
+  return withCluster({ nodes: 1 }, ports.progress, ({ nodes, signers, recipient }) => {
     const { client } = nodes[0] as NodeChild;
     return measure({ name: "embedded", client, signers, to: recipient, gas: TRANSFER_GAS }, options, ports);
   });

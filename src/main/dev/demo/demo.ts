@@ -14,7 +14,7 @@ const NODES = 3;
  */
 export function demo(transactions: number, output: ProgressOutput): Promise<DemoReport> {
   const progress = createProgress(transactions, output);
-  return withCluster(NODES, progress, async (cluster) => {
+  return withCluster({ nodes: NODES }, progress, async (cluster) => {
     progress.phase("sending");
     const load = await auditedLoad(cluster, { transactions, progress }, async (send) => {
       let disaster: Promise<Disaster> | null = null;

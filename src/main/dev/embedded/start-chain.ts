@@ -48,9 +48,9 @@ export async function startEmbeddedChain(
   const engine = await createEngine(controlled && after ? { ...settings, blockTimeMs: null } : settings, accounts);
   const handle = answerLikeNodes(guardEdr(engine));
   const stopMining = () => engine("evm_setIntervalMining", [0]);
-  const rpc = async (method: string, params: readonly unknown[] = []) => resultOf(method, await handle(method, params));
-  const mine = async (blocks = 1) => void (await rpc("hardhat_mine", [`0x${blocks.toString(16)}`]));
   const served = controlled && after ? controlledBlocks(handle, settings.blockTimeMs, after) : handle;
+  const rpc = async (method: string, params: readonly unknown[] = []) => resultOf(method, await served(method, params));
+  const mine = async (blocks = 1) => void (await rpc("hardhat_mine", [`0x${blocks.toString(16)}`]));
   const server = await serveRpc(served, port ?? 0).catch(async (error: unknown) => {
     await stopMining();
     throw error;

@@ -1,11 +1,10 @@
-import { createSeededEntropy } from "../../doubles/seeded-entropy.ts";
-
-/** The random numbers of a simulation: the same seed gives the same numbers. */
+/** Random choices: the same seed gives the same ones. */
 export class Dice {
   private readonly random: () => number;
 
   constructor(seed: number) {
-    this.random = createSeededEntropy(seed).random;
+    const next = sfc32(~seed);
+    this.random = () => next() / 0x1_0000_0000;
   }
 
   chance(probability: number): boolean {
@@ -30,4 +29,22 @@ export class Dice {
     });
     return (found ?? (choices[0] as readonly [number, T]))[1];
   }
+}
+
+/** Small Fast Counter (PractRand): 128 bits of state, passes BigCrush, and needs nothing but 32-bit additions. */
+export function sfc32(seed: number): () => number {
+  let a = seed | 0;
+  let b = 0x9e3779b9 | 0;
+  let c = 0x243f6a88 | 0;
+  let count = 1;
+  const next = () => {
+    const sum = (((a + b) | 0) + count) | 0;
+    count = (count + 1) | 0;
+    a = b ^ (b >>> 9);
+    b = (c + (c << 3)) | 0;
+    c = (((c << 21) | (c >>> 11)) + sum) | 0;
+    return sum >>> 0;
+  };
+  for (let i = 0; i < 16; i++) next();
+  return next;
 }
