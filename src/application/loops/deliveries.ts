@@ -30,7 +30,7 @@ interface DeliveriesPorts extends Pick<Ports, "clock" | "entropy" | "telemetry">
   readonly onFailed: (error: unknown) => void;
 }
 
-/** Interval between two reads of the subscribers, and without any of them: a hint arrives with the first one. */
+/** Interval between two reads of the subscribers, and while hints arrive of every change. */
 const LOOK_EVERY_MS = 1_000;
 const LOOK_SELDOM_MS = 5_000;
 /** Pause between two writes of progress, and between two reads of a feed that grows. */
@@ -88,7 +88,7 @@ export class Deliveries {
     const { clock, wakeUps } = this.ports;
     const nowMs = clock.monotonicMs();
     if (this.isClosing || nowMs < this.lookAtMs) return;
-    const seldom = this.known.length === 0 && wakeUps.isListening;
+    const seldom = wakeUps.isListening && this.freeSinceMs.size === 0;
     this.lookAtMs = nowMs + (seldom ? LOOK_SELDOM_MS : LOOK_EVERY_MS);
     this.lookNow();
   }
@@ -160,6 +160,8 @@ export class Deliveries {
     const able = this.known.filter(
       ({ paused, secretId, ...name }) => paused === null && sender.canSign(name, secretId),
     );
+    const ids = new Set(able.map(({ subscriberId }) => subscriberId));
+    for (const id of this.freeSinceMs.keys()) if (!ids.has(id)) this.freeSinceMs.delete(id);
     const wanted = able.filter((each) => !this.runs.has(each.subscriberId) && this.isToTake(each, self));
     if (wanted.length === 0 || this.isClosing) return;
     const claimed = await store.claimSubscribers(

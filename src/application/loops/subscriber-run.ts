@@ -147,8 +147,9 @@ export class SubscriberRun {
     this.cancelTimer();
     const { retry } = this.pace;
     const waits = retry.kind === "at" && retry.ms > nowMs ? retry.ms : this.window.dueMs;
-    if (waits === null || (this.window.isEmpty && this.notice === null)) return;
-    this.cancelTimer = this.ports.clock.after(Math.max(1, waits - nowMs), () => this.pump());
+    // What is due now and was not begun waits for a request that ends or for progress that is stored, not for a time.
+    if (waits === null || waits <= nowMs || (this.window.isEmpty && this.notice === null)) return;
+    this.cancelTimer = this.ports.clock.after(waits - nowMs, () => this.pump());
   }
 
   private fill() {

@@ -34,7 +34,7 @@ async function aCluster() {
     },
   };
   const telemetry = recordTelemetry();
-  const aNode = async (nodeId = "node", mayAct = () => true) => {
+  const aNode = async (nodeId = "node", mayAct = () => true, isListening = false) => {
     const registration = anInstance({ nodeId, leaseDurationMs: 1_000 * HOUR_MS });
     const store = database.connect();
     await store.registerInstance(registration);
@@ -42,7 +42,7 @@ async function aCluster() {
     const member = { ...registration, chains: new Set<number>(), signers: new Set<Address>(), keysAway: null };
     const deliveries = new Deliveries({
       ...{ clock, telemetry, store, sender, nodeId, entropy: createSeededEntropy(1) },
-      wakeUps: { isListening: false },
+      wakeUps: { isListening },
       instanceId: () => instanceId,
       mayAct,
       members: () => [{ ...member, draining: false }],
@@ -181,6 +181,36 @@ describe("deliveries of outcomes", () => {
     expect(reads, "nothing is read ahead for it").not.toHaveBeenCalled();
     expect(timers).toHaveBeenCalledTimes(10);
     expect(database.state.feed.lastSeq).toBe(1_100);
+  });
+
+  it("are looked for seldom while hints of changes arrive, and every second without them", async () => {
+    const { aNode, subscribe } = await aCluster();
+    await subscribe();
+    for (const [isListening, reads] of [
+      [true, 2],
+      [false, 10],
+    ] as const) {
+      const { run, store, deliveries } = await aNode(`listening ${isListening}`, () => true, isListening);
+      const read = vi.spyOn(store, "subscribers");
+      await run(10_000);
+      expect(read).toHaveBeenCalledTimes(reads);
+      await deliveries.close();
+    }
+  });
+
+  it("set no timer for a lane that is due while a silent receiver holds its only request", async () => {
+    const { aNode, outcomes, subscribe, state, clock, sent, seqs } = await aCluster();
+    await subscribe();
+    const { run } = await aNode();
+    state.answer = () => (sent.length === 1 ? status(500) : new Promise<ReceiverAnswer>(() => undefined));
+    outcomes(1, 2);
+    await run(1_000);
+    expect(seqs(), "the second lane waits for its answer").toEqual([1, 2]);
+    // The first lane is due again.
+    await clock.advance(2_000);
+    const timers = vi.spyOn(clock, "after");
+    await clock.advance(5_000);
+    expect(timers).not.toHaveBeenCalled();
   });
 
   // protects [Webhooks] src/application/loops/subscriber-run.ts
