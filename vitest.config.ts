@@ -15,7 +15,7 @@ const ON_DATABASE = [
 const SIMULATION = ["test/simulation/*.test.ts"];
 
 const PROCESSES = [
-  "test/adapters/postgres/{lock-order,pooled,contracts/unnamed}.test.ts",
+  "test/adapters/postgres/{deadlocks,pooled,contracts/unnamed}.test.ts",
   "test/integration/{admin-port,approval,burst,chains,client-commands,database,dev-command,external}.test.ts",
   "test/integration/{fee-lies,forwarding,gas-limits,json-rpc,kms-guide,library-signers,nonces,operations}.test.ts",
   "test/integration/{peers,pools,reorg,replicas,restore,seeing,settings,upgrade,wake-ups,wire,workers}.test.ts",

@@ -37,10 +37,11 @@ export interface Spent {
   readonly databaseMs: number;
 }
 
-export function spentPerTransaction(before: Spent, after: Spent, transactions: number): Spent {
+/** What was spent in between for each of `count` transactions or seconds. */
+export function spentPer(before: Spent, after: Spent, count: number): Spent {
   return {
-    nodeMs: (after.nodeMs - before.nodeMs) / transactions,
-    databaseMs: (after.databaseMs - before.databaseMs) / transactions,
+    nodeMs: (after.nodeMs - before.nodeMs) / count,
+    databaseMs: (after.databaseMs - before.databaseMs) / count,
   };
 }
 

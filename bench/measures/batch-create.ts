@@ -1,4 +1,4 @@
-import { processorFigures, type Spent, spentPerTransaction } from "../environment/processor-time.ts";
+import { processorFigures, type Spent, spentPer } from "../environment/processor-time.ts";
 import type { Setup, Workbench } from "../environment/workbench.ts";
 import { Connection } from "../load/connection.ts";
 import { type Load, ratePerSecond } from "../load/drive.ts";
@@ -34,7 +34,7 @@ export async function measureBatchCreate(bench: Workbench, pace: Pace): Promise<
       const bareRate = await bare.run(pace.turnMs);
       const before = await suspended.processor();
       const rate = await ratePerSecond(suspendedLoad, { warmUpMs: 0, turnMs: pace.turnMs });
-      const spent = spentPerTransaction(before, await suspended.processor(), (rate * pace.turnMs) / 1_000);
+      const spent = spentPer(before, await suspended.processor(), (rate * pace.turnMs) / 1_000);
       turns.push({ bare: bareRate, suspended: rate, spent, live: await liveRate(bench, pace) });
     }
     return [

@@ -1,6 +1,6 @@
 import { setTimeout as pause } from "node:timers/promises";
 import { query } from "../environment/databases.ts";
-import { processorFigures, type Spent, spentPerTransaction } from "../environment/processor-time.ts";
+import { processorFigures, type Spent, spentPer } from "../environment/processor-time.ts";
 import type { Setup, Workbench } from "../environment/workbench.ts";
 import { ConfirmingLoad } from "../load/confirming.ts";
 import type { Pace } from "../options.ts";
@@ -92,7 +92,7 @@ function figures(
   const rate = (1_000 * confirmed) / (after.atMs - before.atMs);
   return [
     { measure: name, value: rate, unit: "/s", bar: { atLeast: 500 }, goal: { atLeast: goal } },
-    ...processorFigures([spentPerTransaction(before, after, confirmed)]),
+    ...processorFigures([spentPer(before, after, confirmed)]),
     { measure: "  RPC round trips", value: each("roundTrips"), unit: "per tx", goal: { atMost: 0.2 } },
     { measure: "  database commits", value: each("commits"), unit: "per tx", goal: { atMost: 0.1 } },
     { measure: "  row versions", value: each("rowVersions"), unit: "per tx", goal: { atMost: 15 } },

@@ -1,6 +1,6 @@
 import { setTimeout as pause } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
-import { type Spent, spentPerTransaction } from "../environment/processor-time.ts";
+import { type Spent, spentPer } from "../environment/processor-time.ts";
 import type { Setup, Workbench } from "../environment/workbench.ts";
 import { Connection } from "../load/connection.ts";
 import { latenciesAt } from "../load/drive.ts";
@@ -52,7 +52,7 @@ async function spentIn(setup: Setup, work: () => Promise<number>): Promise<Spent
   const before = await setup.processor();
   const transactions = await work();
   await pause(SETTLE_MS);
-  return spentPerTransaction(before, await setup.processor(), transactions);
+  return spentPer(before, await setup.processor(), transactions);
 }
 
 function figuresOf(on: readonly Spent[], off: readonly Spent[]): readonly Figure[] {

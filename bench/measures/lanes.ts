@@ -1,6 +1,6 @@
 import { setTimeout as pause } from "node:timers/promises";
 import { query } from "../environment/databases.ts";
-import { processorFigures, type Spent, spentPerTransaction } from "../environment/processor-time.ts";
+import { processorFigures, type Spent, spentPer } from "../environment/processor-time.ts";
 import type { Setup, Workbench } from "../environment/workbench.ts";
 import { Connection } from "../load/connection.ts";
 import { latenciesAt } from "../load/drive.ts";
@@ -126,7 +126,7 @@ function otherFigures(name: string, { latencies, spent }: Busy): readonly Figure
   return [
     { measure: `  ${name}, p50`, value: percentile(latencies, 50), unit: "ms" },
     { measure: "    p99", value: percentile(latencies, 99), unit: "ms" },
-    ...processorFigures([spentPerTransaction(NOTHING, spent, latencies.length)]),
+    ...processorFigures([spentPer(NOTHING, spent, latencies.length)]),
   ];
 }
 
@@ -138,7 +138,7 @@ function busyFigures({ latencies, spent }: Busy): readonly Figure[] {
     { measure: "  RPC round trips", value: spent.roundTrips / count, unit: "per tx", bar: { atMost: 0.1 } },
     { measure: "  database commits", value: spent.commits / count, unit: "per tx", bar: { atMost: 0.1 } },
     { measure: "  reading transactions", value: (spent.transactions - spent.commits) / count, unit: "per tx" },
-    ...processorFigures([spentPerTransaction(NOTHING, spent, count)]),
+    ...processorFigures([spentPer(NOTHING, spent, count)]),
   ];
 }
 

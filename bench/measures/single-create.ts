@@ -1,5 +1,5 @@
 import { forkServer } from "../environment/forked.ts";
-import { processorFigures, type Spent, spentPerTransaction } from "../environment/processor-time.ts";
+import { processorFigures, type Spent, spentPer } from "../environment/processor-time.ts";
 import type { Setup, Workbench } from "../environment/workbench.ts";
 import { call } from "../load/call.ts";
 import { Connection } from "../load/connection.ts";
@@ -71,7 +71,7 @@ async function compare(
     const noOp = await drive(targets.noOp, sliceMs);
     const before = await targets.processor();
     const create = await drive(targets.create, sliceMs);
-    const spent = spentPerTransaction(before, await targets.processor(), (create * sliceMs) / 1_000);
+    const spent = spentPer(before, await targets.processor(), (create * sliceMs) / 1_000);
     turns.push({ noOp, create, spent });
   }
   const noOp = median(turns.map(({ noOp }) => noOp));

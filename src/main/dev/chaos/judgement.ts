@@ -4,7 +4,7 @@ import type { DevChain } from "../embedded/start-chain.ts";
 import type { TransactionFact } from "./check.ts";
 import type { Arrival } from "./endpoint.ts";
 import { type AskChain, auditOf, type MinedTransaction, type Query } from "./facts.ts";
-import type { LoadRecord, SignedRecord } from "./load.ts";
+import type { LoadRecord, SignedRecord } from "./load-record.ts";
 import type { Subscriber } from "./subscriber.ts";
 
 /** A stop is judged by when bytes arrive at an endpoint: that much later than they left. */

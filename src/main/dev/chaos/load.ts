@@ -1,48 +1,12 @@
 /** Callers and operators of a campaign. Each keeps what it was promised, so that it can be checked at the end. */
 
 import { createClient, FencepostApiError, type FencepostClient } from "../../../client/index.ts";
-import type { Address, Hash, Hex } from "../../../domain/lane.ts";
+import type { Address, Hash } from "../../../domain/lane.ts";
 import type { Clock } from "../../../ports/clock.ts";
 import type { DevAccount } from "../embedded/start-chain.ts";
 import type { Dice } from "./dice.ts";
 import type { Member } from "./faults.ts";
-
-/** A request that was answered with 2xx. */
-export interface Promised {
-  readonly txId: string;
-  readonly signer: Address;
-  readonly requestId: string | null;
-}
-
-/** A time in which a node, or every node (null), may send nothing of a signer (null: of any signer). */
-export interface StopRecord {
-  readonly what: string;
-  readonly signer: Address | null;
-  readonly node: string | null;
-  readonly fromMs: number;
-  untilMs: number;
-}
-
-/** A message that was answered with a signature. */
-export interface SignedRecord {
-  readonly signer: Address;
-  readonly requestId: string;
-  readonly message: string;
-  readonly signature: Hex;
-  readonly node: string;
-  readonly askedMs: number;
-  readonly atMs: number;
-}
-
-export interface LoadRecord {
-  readonly signed: readonly SignedRecord[];
-  readonly promised: readonly Promised[];
-  readonly stops: readonly StopRecord[];
-  /** Answers that were definite refusals, by code. */
-  readonly refused: ReadonlyMap<string, number>;
-  /** What operators were answered, by action. */
-  readonly orders: ReadonlyMap<string, number>;
-}
+import type { LoadRecord, Promised, SignedRecord, StopRecord } from "./load-record.ts";
 
 export const KEYS = {
   caller: { name: "caller", secret: "chaos-caller-secret-0001", scopes: "read+submit+reserve+sign" },
@@ -88,6 +52,9 @@ const PATIENCE_MS = 6_000;
 const AGAIN_MS = 150;
 const APPROVE_MS = 500;
 const LONGEST_STOP_MS = 2_500;
+/** Longer than a node needs to store a kill once its database is back. */
+const LAST_ROUNDS = 3;
+const LAST_ROUND_MS = 2_000;
 /** Codes after which the same request is sent again, to another node. */
 const AGAIN = new Set(["UNREACHABLE", "UNAVAILABLE", "NOT_LEADER", "QUEUE_FULL", "TIMEOUT", "INTERNAL"]);
 
@@ -95,10 +62,11 @@ type Client = FencepostClient;
 
 export function startLoad(plan: LoadPlan): { readonly record: LoadRecord; stop(): Promise<void> } {
   const load = new Load(plan);
+  const stopping = load.stopAndGo();
   const working = Promise.all([
+    stopping,
     ...Array.from({ length: CALLERS }, () => load.call()),
     load.operate(),
-    load.stopAndGo(),
     load.approve(),
   ]);
   // A mistake of the campaign itself is reported when the load is stopped.
@@ -107,6 +75,8 @@ export function startLoad(plan: LoadPlan): { readonly record: LoadRecord; stop()
     record: load,
     stop: async () => {
       load.isOver = true;
+      await stopping;
+      await load.endKills();
       await working;
     },
   };
@@ -191,6 +161,23 @@ class Load implements LoadRecord {
       stop.untilMs = clock.monotonicMs();
       if (what === "suspend") await this.untilGiven("resume", (other) => other.resume(signer, { reason: "chaos" }));
       else await this.untilGiven("end of kill", (other) => other.endKill(wish));
+    }
+  }
+
+  /**
+   * Ends the kills that stand at the end. One that a node could not store while its database was away is not known to
+   * the node that ended it for the caller, and is in force from when it is stored.
+   */
+  async endKills(): Promise<void> {
+    const { clock, members, accounts } = this.plan;
+    const orders = [...accounts.map(({ address: signer }) => ({ signer })), {}];
+    for (let rounds = 0; rounds < LAST_ROUNDS; rounds++) {
+      for (const member of members)
+        for (const order of orders)
+          await this.untilGiven("last end of kill", () =>
+            this.clientOf(member, "operator").endKill({ ...order, reason: "chaos" }),
+          );
+      await clock.sleep(LAST_ROUND_MS);
     }
   }
 

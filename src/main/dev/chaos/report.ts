@@ -4,7 +4,7 @@ import { join } from "node:path";
 import type { ChaosReport } from "../../../adapters/cli/diagnose.ts";
 import type { Query } from "./facts.ts";
 import type { FaultRecord } from "./faults.ts";
-import type { LoadRecord } from "./load.ts";
+import type { LoadRecord } from "./load-record.ts";
 import { type Progression, timeline } from "./timeline.ts";
 
 /** If the campaign's process was stalled for longer, faults and times of arrival are not what the seed drew. */
