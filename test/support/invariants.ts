@@ -9,7 +9,8 @@ export function checkInvariants(world: World): void {
   const pooled = [...world.database.state.poolChoices.values()].filter(({ requestId }) => requestId !== null);
   const ofPools = pooled.map(({ chainId, pool, requestId }) => `${chainId} ${pool} ${requestId}`);
   expect(new Set(ofPools).size, "I5: one transaction per request id of a pool").toBe(ofPools.length);
-  expect(violationsOf(factsOf(world))).toEqual([]);
+  const violations = violationsOf(factsOf(world));
+  expect(violations, violations.join("; ")).toEqual([]);
 }
 
 function factsOf(world: World): Facts {

@@ -65,7 +65,7 @@ export function violationsOf(facts: Facts): readonly string[] {
   return [
     ...nonceTroubles(numbered, facts),
     ...wireTroubles(facts),
-    ...requestTroubles(transactions),
+    ...requestTroubles(numbered),
     ...numbered.flatMap((each) => [...outcomeTroubles(each, facts), ...historyTroubles(each)]),
     ...transactions.filter(({ nonce }) => nonce === null).flatMap(unsentTroubles),
     ...feedTroubles(facts),
@@ -104,11 +104,10 @@ function wireTroubles({ transactions, sent }: Facts): readonly string[] {
   return [...new Set(unknown)].map((hash) => `I6: ${hash} was sent and is not in the database`);
 }
 
-function requestTroubles(transactions: readonly TransactionFact[]): readonly string[] {
-  const owners = transactions.filter(
-    ({ requestId, subState }) => requestId !== null && subState !== "REQUEST_ID_REUSED",
-  );
-  const byRequest = grouped(owners, ({ signer, requestId }) => `${signer} ${requestId}`);
+/** A row without a nonce had no effect: several rows that callers wrote into the intake may end so under one request id. */
+function requestTroubles(numbered: readonly TransactionFact[]): readonly string[] {
+  const named = numbered.filter(({ requestId }) => requestId !== null);
+  const byRequest = grouped(named, ({ signer, requestId }) => `${signer} ${requestId}`);
   return [...byRequest]
     .filter(([, own]) => own.length > 1)
     .map(([request, own]) => `I5: request ${request} has ${own.length} transactions`);
