@@ -98,5 +98,13 @@ export async function audit({ database, rpcUrl, witnessed = [] }: AuditSubject):
   const sent = witnessed as readonly (Hash | null)[];
   const { mined, violations } = await auditOf(database.query, { ask, sent, foreign: new Set() });
   expect(violations).toEqual([]);
-  return { stored: await storedTransactions(database), mined, completions: await storedCompletions(database) };
+  const [stored, completions] = [await storedTransactions(database), await storedCompletions(database)];
+  const named = stored.filter((row) => row.request_id !== null && row.sub_state !== "REQUEST_ID_REUSED");
+  const names = named.map((row) => `${row.signer} ${row.request_id}`);
+  expect(new Set(names).size, "I5: one row per request id, also of those without a nonce").toBe(names.length);
+  expect(
+    completions.map(({ seq }) => Number(seq)),
+    "I8: no number is skipped, as no epoch began",
+  ).toEqual(completions.map((_, index) => index + 1));
+  return { stored, mined, completions };
 }

@@ -147,7 +147,7 @@ export class SubscriberRun {
     this.cancelTimer();
     const { retry } = this.pace;
     const waits = retry.kind === "at" && retry.ms > nowMs ? retry.ms : this.window.dueMs;
-    // What is due now and was not begun waits for a request that ends or for progress that is stored, not for a time.
+    // No timer for a lane that is due already: the end of a request or of a write begins it.
     if (waits === null || waits <= nowMs || (this.window.isEmpty && this.notice === null)) return;
     this.cancelTimer = this.ports.clock.after(waits - nowMs, () => this.pump());
   }

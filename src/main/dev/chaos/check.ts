@@ -3,6 +3,7 @@
  * PostgreSQL and chain, or from a campaign of `fencepost chaos`.
  */
 import { isDeepStrictEqual } from "node:util";
+import { grouped } from "../../../domain/grouped.ts";
 import type { Address, Hash } from "../../../domain/lane.ts";
 import type { AttemptKind, Receipt } from "../../../domain/transaction/transaction.ts";
 import { type CompletionState, isSettled, type State } from "../../../domain/transaction/transitions.ts";
@@ -15,7 +16,7 @@ export interface AttemptFact {
   readonly foreign: boolean;
 }
 
-/** Where a transaction was mined, and how it ended; a source that knows more of it has that compared too. */
+/** Receipt of a transaction. All fields are compared, also further ones that a source has. */
 export type ReceiptFact = Pick<Receipt, "txHash" | "blockHash" | "status">;
 
 export interface StepFact {
@@ -75,17 +76,6 @@ export function violationsOf(facts: Facts): readonly string[] {
 /** Names of the checked facts that are false. */
 function broken(checked: Readonly<Record<string, boolean>>): readonly string[] {
   return Object.keys(checked).filter((fact) => checked[fact] !== true);
-}
-
-function grouped<T, K>(items: readonly T[], keyOf: (item: T) => K): ReadonlyMap<K, readonly T[]> {
-  const groups = new Map<K, T[]>();
-  for (const item of items) {
-    const key = keyOf(item);
-    const group = groups.get(key);
-    if (group === undefined) groups.set(key, [item]);
-    else group.push(item);
-  }
-  return groups;
 }
 
 function nonceTroubles(numbered: readonly TransactionFact[], { elsewhere }: Facts): readonly string[] {
@@ -171,9 +161,8 @@ function feedTroubles({ transactions, completions }: Facts): readonly string[] {
   const gaps =
     jump < 0 ? [] : [`I8: the feed goes from ${completions[jump - 1]?.seq ?? 0} to ${completions[jump]?.seq}`];
   const byTransaction = grouped(completions, ({ txId }) => txId);
-  const words = transactions.flatMap(({ txId, state, nonce }) => {
+  const words = transactions.flatMap(({ txId, state }) => {
     const said = byTransaction.get(txId) ?? [];
-    if (nonce === null && said.length === 0) return [];
     return [
       ...broken({ [`I8: the feed ends with what ${txId} is, ${state}`]: said.at(-1)?.state === state }),
       ...said.flatMap((completion, index) => {

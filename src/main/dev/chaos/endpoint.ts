@@ -21,7 +21,7 @@ export interface Arrival {
   readonly raw: Hex;
 }
 
-/** What an endpoint does with a call instead of answering it truthfully at once. */
+/** Misbehaviour of an endpoint: delays, failures and false results. */
 export interface Misconduct {
   /** Breaks the connection; after the chain has performed the calls, or before. */
   readonly breaks?: "before" | "after";

@@ -142,9 +142,9 @@ export async function auditOf(query: Query, { ask, sent, foreign }: Sources) {
   const late = await query<LateWrite>(LATE_WRITES);
   const mined = await minedOn(ask);
   const byHash = new Map(mined.map((each) => [each.hash, each]));
-  const known = new Set(transactions.flatMap(({ attempts }) => attempts.map(({ hash }) => hash)));
+  const owners = new Map(transactions.flatMap((each) => each.attempts.map(({ hash }) => [hash, each] as const)));
   const signers = new Set(transactions.map(({ signer }) => signer));
-  const strangers = mined.filter(({ hash, from }) => signers.has(from) && !known.has(hash));
+  const strangers = mined.filter(({ hash, from }) => signers.has(from) && !owners.has(hash));
   const facts: Facts = {
     ...{ transactions, completions, sent },
     elsewhere: (signer) => strangers.filter(({ from }) => from === signer).map(({ nonce }) => nonce),
@@ -158,6 +158,11 @@ export async function auditOf(query: Query, { ask, sent, foreign }: Sources) {
     ...late.map(
       ({ tx_id, event, ...row }) => `I2: ${event} of ${tx_id} has token ${row.token} after ${row.current} took over`,
     ),
+    ...mined.flatMap(({ hash, from, nonce }) => {
+      const owner = owners.get(hash);
+      if (owner === undefined || (owner.signer === from && owner.nonce === nonce)) return [];
+      return [`I3: ${hash} of ${owner.txId} is on the chain as nonce ${nonce} of ${from}`];
+    }),
     ...strangers
       .filter(({ hash }) => !foreign.has(hash))
       .map(({ hash }) => `I6: ${hash} is on the chain and not in the database`),

@@ -34,6 +34,6 @@ export interface LoadRecord {
   readonly stops: readonly StopRecord[];
   /** Answers that were definite refusals, by code. */
   readonly refused: ReadonlyMap<string, number>;
-  /** What operators were answered, by action. */
+  /** Results of operators' actions, counted by action and error code. */
   readonly orders: ReadonlyMap<string, number>;
 }

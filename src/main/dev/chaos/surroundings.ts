@@ -75,7 +75,7 @@ export async function openSurroundings(plan: SurroundingsPlan, { database, chain
     };
     const endpoints = [await openEndpoint(clock, name, upstream), await openEndpoint(clock, name, upstream)] as const;
     for (const each of [...Object.values(wires), ...endpoints]) closing.push(() => each.close());
-    // What happens to the way to the database happens to the way past the pooler.
+    // A fault on the connections through the pooler strikes those past it too.
     const become = (state: Partial<WireState>) => {
       wires.database.become(state);
       wires.direct.become(state);
@@ -98,7 +98,7 @@ export async function openSurroundings(plan: SurroundingsPlan, { database, chain
     const through = pooler !== null && n % 2 === 0 ? pooler.url : database;
     nodesOf.set(`node-${n}`, await surround(`node-${n}`, through));
   }
-  /** What is around a node, by the node's name. */
+  /** Variables, wires, endpoints and clock of a node, by its name. */
   const of = (name: string) => {
     const found = nodesOf.get(name);
     if (found === undefined) throw new Error(`there is no node ${name}`);

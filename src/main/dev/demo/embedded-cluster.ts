@@ -27,7 +27,7 @@ export interface ClusterPlan {
   readonly nodes: number;
   /** True if calls such as `fencepost_reorg` control the blocks of the chain. */
   readonly controlled?: boolean;
-  /** Where the database has its files; a temporary directory if not set. */
+  /** Directory of the database's files; a temporary one if not set. */
   readonly databaseIn?: string | undefined;
   /** Returns the program of a node that is about to start, if it is not this one. */
   readonly programOf?: (name: string) => string | undefined;
@@ -35,7 +35,7 @@ export interface ClusterPlan {
   readonly variablesOf?: (parts: ClusterParts) => Promise<OfNode>;
 }
 
-/** What runs before the first node starts. */
+/** Parts of a cluster that run before its first node starts. */
 export interface ClusterParts {
   readonly database: string;
   readonly chain: DevChain;
