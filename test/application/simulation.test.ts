@@ -12,7 +12,7 @@ it(
   // protects [Reads] src/domain/ledger/kept.ts, src/application/writer/committer.ts
   `simulation: in ${COUNT} random scenarios, every transaction settles and every invariant holds`,
   async () => {
-    expect((await playSeeds(FIRST, COUNT)).failures).toEqual([]);
+    expect((await playSeeds({ first: FIRST, count: COUNT })).failures).toEqual([]);
   },
   COUNT * 5_000,
 );

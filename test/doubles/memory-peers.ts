@@ -26,12 +26,13 @@ const noActions: Act = async () => new FencepostError("UNAVAILABLE", "this node 
 
 /**
  * Connections between nodes of one process. A disconnected node refuses connections; a mute one neither receives nor
- * responds; single calls can be lost in either direction.
+ * responds; one behind a slow wire gets every call late; single calls can be lost in either direction.
  */
 export class MemoryNetwork {
   readonly forwards: { readonly to: string; readonly count: number; readonly repeat: boolean }[] = [];
   private readonly clock: Clock;
   private readonly mute = new Set<string>();
+  private readonly delaysMs = new Map<string, number>();
   private readonly nodes = new Map<string, Listener>();
   private readonly faults: { readonly fault: PeerFault; left: number }[] = [];
 
@@ -39,9 +40,19 @@ export class MemoryNetwork {
     this.clock = clock;
   }
 
-  /** From now on, requests to this URL get no response. */
+  /** From now on, requests to this URL get no response, until `heal`. */
   silence(url: string): void {
     this.mute.add(url);
+  }
+
+  /** From now on, requests to this URL arrive late, perhaps after their callers have given up, until `heal`. */
+  slow(url: string, delayMs: number): void {
+    this.delaysMs.set(url, delayMs);
+  }
+
+  heal(url: string): void {
+    this.mute.delete(url);
+    this.delaysMs.delete(url);
   }
 
   join(url: string, receive: Receive, act: Act = noActions, kill: Listener["kill"] = () => undefined): void {
@@ -77,11 +88,22 @@ export class MemoryNetwork {
     const fault = this.strike();
     if (node === undefined || fault === "refused") throw new PeerUnreachable(`${url} refuses`, true);
     if (fault === "lostRequest") throw new PeerUnreachable(`no answer from ${url}`, false);
-    const answer = await this.within(withinMs, this.mute.has(url) ? new Promise<T>(() => undefined) : ask(node));
+    const answer = await this.within(
+      withinMs,
+      this.mute.has(url) ? new Promise<T>(() => undefined) : this.late(url, ask),
+    );
     if (answer === null || fault === "lostReply" || !this.nodes.has(url)) {
       throw new PeerUnreachable(`no answer from ${url}`, false);
     }
     return answer;
+  }
+
+  private async late<T>(url: string, ask: (node: Listener) => Promise<T>): Promise<T> {
+    const delayMs = this.delaysMs.get(url) ?? 0;
+    if (delayMs > 0) await this.clock.sleep(delayMs);
+    const node = this.nodes.get(url);
+    if (node === undefined) throw new PeerUnreachable(`${url} ended`, false);
+    return ask(node);
   }
 
   private async within<T>(ms: number, work: Promise<T>): Promise<T | null> {

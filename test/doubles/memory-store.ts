@@ -60,8 +60,11 @@ import * as subscribers from "./memory-store/subscribers.ts";
 
 const A_DAY_MS = 86_400_000;
 
-/** A fault of the next commit: either nothing is committed, or the caller does not learn whether it was committed. */
-export type CommitFault = "unavailable" | "busy" | "unknown-committed" | "unknown-lost";
+/**
+ * A fault of the next commit: either nothing is committed, or the caller does not learn whether it was committed. A late
+ * one is still on its way to the server when the caller gives up.
+ */
+export type CommitFault = "unavailable" | "busy" | "unknown-committed" | "unknown-lost" | { readonly lateMs: number };
 
 /**
  * A database in memory for any number of nodes. Its clock is the database's and decides expiry. Every call takes effect
@@ -71,12 +74,14 @@ export class MemoryDatabase {
   readonly clock: Clock;
   readonly state = new DatabaseState();
   readonly keys: MemoryKeys;
+  /** How far the server's clock is ahead of the world's, in ms. */
+  aheadMs = 0;
   private upSinceMs: number;
   private sessions = 0;
 
   constructor(clock: Clock) {
-    this.clock = clock;
-    this.keys = new MemoryKeys(clock);
+    this.clock = Object.create(clock, { now: { value: () => new Date(clock.now().getTime() + this.aheadMs) } });
+    this.keys = new MemoryKeys(this.clock);
     this.upSinceMs = clock.monotonicMs() - A_DAY_MS;
   }
 
@@ -145,6 +150,8 @@ export class MemoryStore
   readonly knownPolicy = new KnownPolicy();
   private readonly faults: CommitFault[] = [];
   private readonly leaveFaults: CommitFault[] = [];
+  /** Commits whose bytes have not reached the server yet. */
+  private readonly late = new Set<() => void>();
   private down = false;
   private gate: { readonly opened: Promise<void>; readonly open: () => void } | null = null;
   private knownHistory: number;
@@ -205,11 +212,35 @@ export class MemoryStore
     if (fault === "unavailable") throw new StoreUnavailable("the database is away");
     if (fault === "busy") throw new StoreUnavailable("the database is busy", { busy: true });
     if (fault === "unknown-lost") throw new OutcomeUnknown("the connection died at COMMIT");
-    const inForce = this.followPolicy();
-    const committed = commitWrites(this.state, writes, { now: this.now(), policies: inForce.policies });
+    if (typeof fault === "object") this.commitLate(writes, fault.lateMs);
+    if (typeof fault === "object") throw new OutcomeUnknown("no answer to COMMIT");
+    const committed = this.commitNow(writes);
     if (fault === "unknown-committed") throw new OutcomeUnknown("the connection died at COMMIT");
     await Promise.resolve();
     return committed;
+  }
+
+  private commitNow(writes: readonly LaneWrite[]): Committed {
+    const inForce = this.followPolicy();
+    return commitWrites(this.state, writes, { now: this.now(), policies: inForce.policies });
+  }
+
+  /**
+   * Commits when the bytes arrive: by then the term may be over, or a failover may have happened. This process never
+   * learns of it, and before it loads a lane it makes sure that nothing of its own can arrive any more.
+   */
+  private commitLate(writes: readonly LaneWrite[], lateMs: number): void {
+    const { knownHistory } = this;
+    const cancel = this.database.clock.after(lateMs, () => {
+      this.late.delete(cancel);
+      if (knownHistory !== this.state.history) return;
+      try {
+        this.commitNow(writes);
+      } catch {
+        // The server rolls it back, and there is nobody who could be given the reason.
+      }
+    });
+    this.late.add(cancel);
   }
 
   async registerInstance(registration: InstanceRegistration): Promise<Registered> {
@@ -341,6 +372,8 @@ export class MemoryStore
 
   async loadLane(fence: Fence) {
     await this.reach();
+    for (const cancel of this.late) cancel();
+    this.late.clear();
     this.followPolicy();
     return queries.loadLane(this.state, fence, this.now());
   }

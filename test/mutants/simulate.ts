@@ -8,10 +8,11 @@ import { type Mutant, mutated } from "./mutant.ts";
 import type { Result } from "./report.ts";
 
 const ROOT = fileURLToPath(new URL("../../", import.meta.url));
-/** Seeds per message, after which the result is looked at. */
-const AT_ONCE = 10;
-/** Time limit of one part: with some mutants a simulation never ends. */
-const PART_MS = 120_000;
+/** Seeds of the first part. Each part is as large as all before it, because every process has to be compiled anew. */
+const AT_FIRST = 10;
+/** Time limit of a part, and of each of its seeds on top: with some mutants a simulation never ends. */
+const PART_MS = 30_000;
+const SEED_MS = 3_000;
 
 /** Plays seeds with a mutant in place until one fails. */
 export async function playMutant(mutant: Mutant, seeds: number): Promise<Result> {
@@ -32,8 +33,8 @@ export async function playMutant(mutant: Mutant, seeds: number): Promise<Result>
       },
     });
     if (!applied) return result("survived", "the simulation does not load this file");
-    for (let first = 1; first <= seeds; first += AT_ONCE) {
-      const [failure] = await failuresOf(bundle, first, Math.min(AT_ONCE, seeds - first + 1));
+    for (let first = 1, count = AT_FIRST; first <= seeds; first += count, count = first - 1) {
+      const [failure] = await failuresOf(bundle, first, Math.min(count, seeds - first + 1));
       if (failure !== undefined) return result("found", failure);
     }
     return result("survived", `${seeds} seeds`);
@@ -44,7 +45,7 @@ export async function playMutant(mutant: Mutant, seeds: number): Promise<Result>
 
 /** Failures of a part of the seeds. A process that ends or hangs counts as one. */
 async function failuresOf(bundle: string, first: number, count: number): Promise<readonly string[]> {
-  const job = { kind: "seeds", first, count } as const;
-  const played = inProcess<Played>(bundle, job, { timeoutMs: PART_MS, isQuiet: true });
+  const job = { kind: "seeds", first, count, untilFailure: true } as const;
+  const played = inProcess<Played>(bundle, job, { timeoutMs: PART_MS + count * SEED_MS, isQuiet: true });
   return played.then(({ failures }) => failures).catch((error: Error) => [error.message]);
 }

@@ -259,10 +259,13 @@ export class OutOfReach extends FencepostError {
   }
 }
 
-/** Codes of refusals that concern the node that was called, not the request. */
-const ABOUT_THE_NODE: ReadonlySet<string> = new Set([
+/**
+ * Codes of refusals after which the same request may be accepted: they concern the node that was called, the state of the
+ * chain, or the policies, and not the request alone.
+ */
+const MAY_CHANGE: ReadonlySet<string> = new Set([
   ...["UNAVAILABLE", "QUEUE_FULL", "QUOTA_EXCEEDED", "INTERNAL"],
-  ...["UNKNOWN_SIGNER", "UNKNOWN_CHAIN"],
+  ...["UNKNOWN_SIGNER", "UNKNOWN_CHAIN", "SUBMISSION_REJECTED", "FORBIDDEN"],
 ]);
 
 /** The delivery of one request: the node to call next, and the items that have no result yet. */
@@ -362,10 +365,11 @@ export class Delivery<T> {
 
   /**
    * True if the request was refused but its outcome is still unknown: the refusing node did nothing, but a node that
-   * was called earlier may have acted.
+   * was called earlier may have acted, or may still act. If the request is on a slow wire, or in the socket of a frozen
+   * process, it is carried out long after its caller has read a refusal.
    */
   private isInDoubt(result: unknown) {
-    return this.repeated && result instanceof FencepostError && ABOUT_THE_NODE.has(result.code);
+    return this.repeated && result instanceof FencepostError && MAY_CHANGE.has(result.code);
   }
 
   conclude(nobodyActs: () => FencepostError): readonly Result<T>[] {

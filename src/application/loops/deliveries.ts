@@ -35,6 +35,8 @@ const LOOK_EVERY_MS = 1_000;
 const LOOK_SELDOM_MS = 5_000;
 /** Pause between two writes of progress, and between two reads of a feed that grows. */
 const STORE_EVERY_MS = 200;
+/** Pause before a write of failures only: without it, dead receivers would cost the database more than the others. */
+const STORE_FAILURES_MS = 1_000;
 const READ_EVERY_MS = 25;
 /** Largest number of requests of this node on their way. A subscriber with few of them may have one more anyway. */
 const MOST_UNDER_WAY = 1_024;
@@ -56,7 +58,9 @@ export class Deliveries {
   private lookAtMs = 0;
   private isClosing = false;
   private cancelRead: (() => void) | null = null;
-  private cancelStore: (() => void) | null = null;
+  private cancelStore: () => void = () => undefined;
+  /** When the next write of progress begins. */
+  private storeAtMs = Number.POSITIVE_INFINITY;
 
   constructor(ports: DeliveriesPorts) {
     this.ports = ports;
@@ -68,7 +72,7 @@ export class Deliveries {
       ...{ clock, entropy, telemetry, sender },
       feed: new OutcomeFeed(ports.store),
       hasRoom: () => this.underWay < MOST_UNDER_WAY,
-      onProgress: (run) => this.storeSoon(run),
+      onProgress: (run, failed) => this.storeSoon(run, failed ? STORE_FAILURES_MS : STORE_EVERY_MS),
     };
   }
 
@@ -126,7 +130,7 @@ export class Deliveries {
     const drained = Promise.all([...this.runs.values()].map((run) => run.drain()));
     await bounded(clock, drained, clock.monotonicMs() + LAST_DELIVERIES_MS);
     await this.storing.now();
-    this.cancelStore?.();
+    this.cancelStore();
     this.dropAll();
   }
 
@@ -203,10 +207,15 @@ export class Deliveries {
     if (this.runs.get(subscriberId) === run) this.runs.delete(subscriberId);
   }
 
-  private storeSoon(run: SubscriberRun) {
+  private storeSoon(run: SubscriberRun, withinMs = STORE_EVERY_MS) {
+    const { clock } = this.ports;
     this.changed.add(run);
-    this.cancelStore ??= this.ports.clock.after(STORE_EVERY_MS, () => {
-      this.cancelStore = null;
+    const dueMs = clock.monotonicMs() + withinMs;
+    if (this.storeAtMs <= dueMs) return;
+    this.cancelStore();
+    this.storeAtMs = dueMs;
+    this.cancelStore = clock.after(withinMs, () => {
+      this.storeAtMs = Number.POSITIVE_INFINITY;
       this.storing.kick();
     });
   }

@@ -29,8 +29,8 @@ export interface RunPorts extends Pick<Ports, "clock" | "entropy" | "telemetry">
   readonly mayAct: () => boolean;
   /** True if the node may have one more request on its way. A subscriber with few of them may have one more anyway. */
   readonly hasRoom: () => boolean;
-  /** There is progress to store. */
-  readonly onProgress: (run: SubscriberRun) => void;
+  /** There is progress to store. `failed`: only of failures, after which the next owner would merely try too soon. */
+  readonly onProgress: (run: SubscriberRun, failed: boolean) => void;
 }
 
 type Notice = Extract<WebhookEvent, { readonly kind: "epoch.changed" | "feed.truncated" }>;
@@ -185,7 +185,7 @@ export class SubscriberRun {
     const through = page.items.at(-1)?.seq ?? after;
     this.window.admit(wanted, through);
     if (page.items.length === limit) this.isCaughtUp = false;
-    if (through > after && wanted.length === 0) this.ports.onProgress(this);
+    if (through > after && wanted.length === 0) this.ports.onProgress(this, false);
   }
 
   private noticeIn(page: FeedPage, after: number): Notice | null {
@@ -281,7 +281,7 @@ export class SubscriberRun {
   }
 
   private settle() {
-    this.ports.onProgress(this);
+    this.ports.onProgress(this, this.unstored === 0 && this.paused === null);
     this.pump();
   }
 }

@@ -137,10 +137,12 @@ export class Callers extends Actor {
     const isTooLate = wish.validUntil !== undefined && answer.message.startsWith("validUntil: ");
     if (isTooLate) return false;
     const isTooCheap = answer.code === "SUBMISSION_REJECTED" && answer.message.includes("base fee");
+    const isLie = answer.code === "SUBMISSION_REJECTED" && FALSE_REFUSAL.test(answer.message);
     const isTooMuch = receiverOf(wish.value).to === FURNACE && TOO_MUCH_GAS.has(answer.extras.reason ?? "");
     if (
       !isTooCheap &&
       !isTooMuch &&
+      !isLie &&
       !expected.includes(answer.code) &&
       !(wish.poison && answer.code === "INVALID_REQUEST")
     ) {
@@ -157,6 +159,12 @@ export class Callers extends Actor {
 export const FURNACE: Address = `0x${"f".repeat(40)}`;
 export const TRANSACTION_GAS_CAP = 2_000_000n;
 export const FURNACE_GAS = 1_700_000n;
+
+/**
+ * How one endpoint that lies refuses a new request, of which nothing is stored. No signer of a simulation lacks money,
+ * and no contract of a simulation reverts at an estimate.
+ */
+export const FALSE_REFUSAL = /insufficient funds|would revert|no signer of the pool .* has as much/;
 
 /**
  * Expected refusals of a create to `FURNACE`: an endpoint reports false gas for a while, or the cost ceiling of this

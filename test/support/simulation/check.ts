@@ -6,6 +6,8 @@ import { findTransaction, historyOf } from "../../doubles/memory-store/queries.t
 import { checkInvariants } from "../invariants.ts";
 import { checkRemembered } from "../remembered.ts";
 import { SIGNERS } from "../world.ts";
+import { FALSE_REFUSAL, FURNACE } from "./callers.ts";
+import { WIDEST_JUMP_MS } from "./crew.ts";
 import type { Simulation } from "./simulate.ts";
 
 /** Checks everything that must hold after a simulation, whatever happened in it. */
@@ -16,6 +18,8 @@ export function checkSimulation(simulation: Simulation): void {
   expect(crew.violations, `${promises}: ${crew.violations.join("; ")}`).toEqual([]);
   const { violations } = simulation.stops;
   expect(violations, `nothing starts after a stop is answered: ${violations.join("; ")}`).toEqual([]);
+  const { violations: foreign } = simulation.terms;
+  expect(foreign, `I1: nothing is sent after another node has taken the lane: ${foreign.join("; ")}`).toEqual([]);
   const delivered = simulation.webhooks?.watch.violations ?? [];
   expect(delivered, `webhooks: ${delivered.join("; ")}`).toEqual([]);
   const signed = simulation.messages?.watch.violations ?? [];
@@ -34,7 +38,7 @@ export function checkSimulation(simulation: Simulation): void {
     ...(simulation.webhooks?.subscribers.absurd ?? []),
     ...(simulation.messages?.askers.absurd ?? []),
   ];
-  expect(absurd, "answers that no caller should see").toEqual([]);
+  expect(absurd, `answers that no caller should see: ${absurd.join("; ")}`).toEqual([]);
   checkInvariants(world);
   checkRemembered(world);
   checkPromises(simulation);
@@ -42,6 +46,24 @@ export function checkSimulation(simulation: Simulation): void {
   checkActions(simulation);
   checkCosts(simulation);
   checkTimes(simulation);
+  checkRefusals(simulation);
+}
+
+/**
+ * Checks that no accepted request ended because one endpoint said that its signer lacks money, or that it reverts. While
+ * the base fee moves, the other endpoint may refuse the request for its price.
+ */
+function checkRefusals({ world, crew, callers, reservers }: Simulation): void {
+  if (crew.counts.has("base fee moved")) return;
+  const accepted = new Set(
+    [...callers.acknowledged, ...callers.intake, ...reservers.acknowledged].map(({ txId }) => txId),
+  );
+  const ended = world
+    .rows()
+    .filter(({ txId, subState, payload }) => subState === "REJECTED" && accepted.has(txId) && payload.to !== FURNACE);
+  const reasons = ended.flatMap(({ history }) => history.map(({ reason }) => reason ?? ""));
+  const believed = reasons.filter((reason) => FALSE_REFUSAL.test(reason));
+  expect(believed, `one liar of two ended an accepted request: ${believed.join("; ")}`).toEqual([]);
 }
 
 /**
@@ -53,7 +75,7 @@ function checkTimes({ world }: Simulation): void {
   const expired = rows.filter(({ subState }) => subState === "EXPIRED");
   // A transaction that nobody approved in time ends as EXPIRED too, without a nonce.
   const unapproved = new Set(expired.filter(({ nonce, history }) => nonce === null && isUnapproved(history)));
-  const early = expired.filter(({ validUntil, updatedAt }) => validUntil === null || validUntil > updatedAt);
+  const early = expired.filter(({ validUntil, updatedAt }) => validUntil === null || isBefore(updatedAt, validUntil));
   expect(
     early.filter((row) => !unapproved.has(row)),
     "EXPIRED in its time",
@@ -66,6 +88,11 @@ function checkTimes({ world }: Simulation): void {
     rows.filter(({ heldSince, state }) => heldSince !== null && !isSettled(state)),
     "let go",
   ).toEqual([]);
+}
+
+/** True for every setting of the database's clock: a node may have read it before it was set back. */
+function isBefore(at: Date, deadline: Date): boolean {
+  return at.getTime() + WIDEST_JUMP_MS < deadline.getTime();
 }
 
 function isUnapproved(history: readonly HistoryRecord[]): boolean {

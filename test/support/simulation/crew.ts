@@ -5,15 +5,15 @@ import type { Dice } from "../../../src/main/dev/chaos/dice.ts";
 import type { Failpoint } from "../../../src/ports/failpoints.ts";
 import { BatchRefused, type LaneWrite, OutcomeUnknown, StoreUnavailable } from "../../../src/ports/lane-store.ts";
 import { SignerAway } from "../../../src/ports/signer.ts";
-import type { CommitFault } from "../../doubles/memory-store.ts";
 import { Faults, type ReceiptLie } from "../../doubles/simulated-chain/faults.ts";
 import { MESSAGE_FAILPOINTS, NONCE_FAILPOINTS, TRANSACTION_FAILPOINTS } from "../nonce-failpoints.ts";
 import { watchMemory } from "../remembered.ts";
-import type { World, WorldNode } from "../world.ts";
+import { TO, type World, type WorldNode } from "../world.ts";
 import type { Messages } from "./messages.ts";
 import { countCalls } from "./places.ts";
 import type { Receivers } from "./receivers.ts";
 import type { Stops } from "./stops.ts";
+import type { Terms } from "./terms.ts";
 
 interface Member {
   readonly entry: WorldNode;
@@ -33,7 +33,16 @@ interface Member {
 const FORTUNE = 4n * 10n ** 15n;
 /** By how much a machine's wall clock is wrong, in ms: of a second to a day, in both directions. */
 const WRONG_BY_MS = [-86_400_000, -3_600_000, -90_000, -1_500, 700, 5_000, 90_000, 3_600_000] as const;
-const COMMIT_FAULTS: readonly CommitFault[] = ["unavailable", "busy", "unknown-committed", "unknown-lost"];
+/** How deep the block of a tag is. Deeper than any reorg of a simulation, so that a finalized block is never replaced. */
+export const TAG_DEPTHS = { safe: 2, finalized: 6 };
+const COMMIT_FAULTS = ["unavailable", "busy", "unknown-committed", "unknown-lost"] as const;
+/** How late the bytes of a commit may reach the server, in ms: sometimes after the term has ended. */
+const LATEST_COMMIT_MS = 6_000;
+/** By how much the database's clock may be wrong, in ms, and its widest jump. */
+const DATABASE_WRONG_BY_MS = [-20_000, -3_000, -400, 0, 400, 3_000, 20_000] as const;
+export const WIDEST_JUMP_MS = 40_000;
+/** How late a call from node to node may arrive, in ms: some callers have given up by then. */
+const SLOW_WIRES_MS = [40, 400, 12_000] as const;
 const CHAIN_METHODS = [
   "eth_getBlockByNumber",
   "eth_getBlockByHash",
@@ -48,6 +57,17 @@ const RECEIPT_LIES: readonly ReceiptLie[] = [
   (honest) => ({ ...honest, gasUsed: honest.gasUsed + 1n }),
   (honest) => ({ ...honest, contractAddress: `0x${"ee".repeat(20)}` }),
   () => null,
+];
+
+type StateLie = readonly [kind: string, begin: (faults: Faults, world: World) => void, end: (faults: Faults) => void];
+
+const STATE_LIES: readonly StateLie[] = [
+  ["balances", (faults) => faults.lieAboutBalance(() => 0n), (faults) => faults.lieAboutBalance(null)],
+  ["reverts", (faults) => faults.lieAboutReverts(TO), (faults) => faults.lieAboutReverts(null)],
+  ["newest tags", (faults, { chain }) => faults.lieAboutTags(() => chain.head), (faults) => faults.lieAboutTags(null)],
+  ["missing tags", (faults) => faults.lieAboutTags(() => null), (faults) => faults.lieAboutTags(null)],
+  ["old state", (faults) => faults.prune(1), (faults) => faults.prune(Number.POSITIVE_INFINITY)],
+  ["one URL for two", (faults) => faults.alternate(3), (faults) => faults.alternate(0)],
 ];
 
 /** Methods of the store other than commits. Each may fail while the others work. Some change data, others only read. */
@@ -122,6 +142,7 @@ export interface CrewOptions {
   /** Decides how wrong the nodes' wall clocks are. */
   readonly clockDice: Dice;
   readonly stops: Stops;
+  readonly terms: Terms;
   /** Receivers of webhooks; null if this simulation has none. */
   readonly receivers: Receivers | null;
   /** Signatures of messages; null if this simulation has none. */
@@ -146,6 +167,7 @@ export class Crew {
   private readonly wireDice: Dice;
   private readonly clockDice: Dice;
   private readonly stops: Stops;
+  private readonly terms: Terms;
   private readonly receivers: Receivers | null;
   private readonly messages: Messages | null;
 
@@ -157,6 +179,7 @@ export class Crew {
     this.wireDice = options.wireDice;
     this.clockDice = options.clockDice;
     this.stops = options.stops;
+    this.terms = options.terms;
     this.receivers = options.receivers;
     this.messages = options.messages;
   }
@@ -193,6 +216,7 @@ export class Crew {
       return unsigned.value % 23n === 7n;
     });
     this.watchCommits(entry);
+    this.terms.follow(entry);
     watchMemory(entry.store, (what) => this.violations.push(what));
     // Report false prices from the first response on, so that the node has no honest block to compare them with.
     if (this.feeDice.chance(0.15)) this.lie(entry);
@@ -252,6 +276,33 @@ export class Crew {
       for (let i = 0; i < times; i++) entry.store.failNextCommit(fault);
       this.count(fault);
     });
+  }
+
+  /** Lets the bytes of a commit arrive after its node has given up on it. */
+  delayCommit(dice: Dice): void {
+    this.withMember(({ entry }) => entry.store.failNextCommit({ lateMs: dice.int(1, LATEST_COMMIT_MS) }), dice);
+    this.count("commit delayed");
+  }
+
+  /** Sets the database's clock forward or back. */
+  jumpDatabaseClock(dice: Dice): void {
+    this.world.database.aheadMs = dice.pick(DATABASE_WRONG_BY_MS);
+    this.terms.doubt(null);
+    this.count("database clock jumped");
+  }
+
+  /** Breaks or slows the way from the other nodes to one node for a while, or loses single calls of any node. */
+  partition(dice: Dice): void {
+    this.withMember((member) => {
+      const { network } = this.world;
+      const { url } = member.entry;
+      const kind = dice.pick(["silent", "slow", "lostRequest", "lostReply", "refused"] as const);
+      this.count(`nodes apart: ${kind}`);
+      if (kind === "silent") network.silence(url);
+      else if (kind === "slow") network.slow(url, dice.pick(SLOW_WIRES_MS));
+      else return network.inject(kind, dice.int(1, 3));
+      this.world.clock.after(dice.int(50, 6_000), () => network.heal(url));
+    }, dice);
   }
 
   /**
@@ -452,13 +503,14 @@ export class Crew {
    */
   private watchDepth(write: LaneWrite): void {
     const { finality, confirmations } = this.world.settings;
-    if (write.kind !== "transition" || finality !== "confirmations") return;
+    if (write.kind !== "transition") return;
+    const least = finality === "confirmations" ? confirmations : TAG_DEPTHS[finality];
     for (const { txId, completion } of write.items) {
       const block = this.world.database.state.transactions.get(txId)?.receipt;
       const place = completion?.settled === true ? this.world.chain.blocks.placeOf(completion.txHash ?? "0x") : null;
       if (place === null || place.block.hash !== block?.blockHash) continue;
       const depth = this.world.chain.head.number - place.block.number;
-      if (depth < confirmations) this.violations.push(`${txId} was final ${depth} blocks deep, of ${confirmations}`);
+      if (depth < least) this.violations.push(`${txId} was final ${depth} blocks deep, of ${least}`);
     }
   }
 
@@ -484,6 +536,24 @@ export class Crew {
     this.count("lied about receipts");
   }
 
+  /**
+   * Makes one of two endpoints lie about balances, reverts or block tags, keep no old state, or be two machines behind
+   * one URL. One liar of two decides nothing.
+   */
+  lieAboutState(dice: Dice): void {
+    const candidates = this.members.filter(({ phase, elsewhere }) => phase !== "gone" && elsewhere !== null);
+    if (candidates.length === 0) return;
+    const { entry, elsewhere } = dice.pick(candidates);
+    const faults = dice.pick([entry.faults, elsewhere ?? entry.faults]);
+    const other = faults === entry.faults ? elsewhere : entry.faults;
+    const [kind, begin, end] = dice.pick<StateLie>(STATE_LIES);
+    // Two endpoints that tell the same lie are believed.
+    if (other !== null) end(other);
+    begin(faults, this.world);
+    this.world.clock.after(dice.int(500, 8_000), () => end(faults));
+    this.count(`lied about ${kind}`);
+  }
+
   /** Breaks the connection over which the node gets hints; the node then reconnects. */
   loseHints(): void {
     this.withMember((member) => {
@@ -495,8 +565,11 @@ export class Crew {
 
   /** Ends the session of the node's lock while the node lives, possibly without a notification. */
   loseSession(): void {
-    this.withMember(({ entry: { lock } }) => {
-      if (this.dice.chance(0.5)) lock?.vanish();
+    this.withMember(({ entry }) => {
+      const { lock } = entry;
+      const isSilent = this.dice.chance(0.5);
+      if (isSilent) this.terms.doubt(entry);
+      if (isSilent) lock?.vanish();
       else lock?.interrupt();
       this.count("session lost");
     });
@@ -516,6 +589,7 @@ export class Crew {
 
   /** Removes all faults and makes sure that at least one node runs. */
   heal(): void {
+    this.world.database.aheadMs = 0;
     for (const member of this.members) {
       const { entry, phase, elsewhere } = member;
       if (phase === "gone") continue;
@@ -525,6 +599,7 @@ export class Crew {
       entry.lock?.heal();
       entry.store.forgetFaults();
       entry.faults.heal();
+      this.world.network.heal(entry.url);
       elsewhere?.heal();
     }
     if (this.alive === 0) this.start();

@@ -40,6 +40,8 @@ interface Run {
   readonly taken: Set<number>;
   underWay: number;
   limit: number;
+  /** The largest limit of an instant. Of answers that arrive at once, the node may read any one first. */
+  most: { readonly atMs: number; readonly limit: number };
   notBeforeMs: number;
   deliveredAtMs: number;
   isGone: boolean;
@@ -149,7 +151,7 @@ export class DeliveryWatch {
     const waitMs = (nextTryAt?.getTime() ?? 0) - clock.now().getTime();
     return {
       ...{ claimed, position, epoch, done: new Set(claimed.done), lanes: new Map(), taken: new Set() },
-      ...{ underWay: 0, limit: 1 },
+      ...{ underWay: 0, limit: 1, most: { atMs: 0, limit: 1 } },
       ...{ notBeforeMs: clock.monotonicMs() + waitMs, deliveredAtMs: Number.NEGATIVE_INFINITY, isGone: false },
     };
   }
@@ -177,7 +179,8 @@ export class DeliveryWatch {
     if (isOver && nowMs - this.of(subscriberId).endedAtMs > NOTICED_MS) return "long after its term was over";
     if (run.isGone) return "after the receiver was gone";
     if (nowMs < run.notBeforeMs) return "before the receiver is to be tried again";
-    if (run.underWay >= run.limit) return `beside ${run.underWay} others, of ${run.limit}`;
+    const limit = run.most.atMs === nowMs ? run.most.limit : run.limit;
+    if (run.underWay >= limit) return `beside ${run.underWay} others, of ${limit}`;
     const { url: receiver } = run.claimed.subscriber;
     const isSigned = message.generations.join() === this.generations(url, run).join();
     if (!isSigned) return `signed by generations ${message.generations}`;
@@ -249,7 +252,7 @@ export class DeliveryWatch {
 
   private noteTaken(run: Run, { subscriberId, event }: WebhookMessage): void {
     const { taken } = this.of(subscriberId);
-    run.limit = Math.min(MOST_AT_ONCE, run.limit + 1);
+    this.limit(run, Math.min(MOST_AT_ONCE, run.limit + 1));
     run.notBeforeMs = 0;
     run.deliveredAtMs = this.world.clock.monotonicMs();
     if (event.kind === "completion") {
@@ -266,9 +269,16 @@ export class DeliveryWatch {
     }
   }
 
+  private limit(run: Run, limit: number): void {
+    const atMs = this.world.clock.monotonicMs();
+    const before = run.most.atMs === atMs ? run.most.limit : run.limit;
+    run.most = { atMs, limit: Math.max(before, limit) };
+    run.limit = limit;
+  }
+
   private noteFailure(run: Run, answer: ReceiverAnswer, code: number | null): void {
     const nowMs = this.world.clock.monotonicMs();
-    run.limit = 1;
+    this.limit(run, 1);
     this.count(code === null ? "delivery unanswered" : `delivery answered ${code}`);
     if (code === 410) {
       run.isGone = true;

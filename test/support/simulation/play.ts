@@ -16,8 +16,15 @@ export async function play(scenario: Scenario, trace?: Trace): Promise<Simulatio
   return simulation;
 }
 
-/** Runs all seeds. A failing seed is reported with the command that replays it, and does not stop the others. */
-export async function playSeeds(first: number, count: number): Promise<Played> {
+interface Seeds {
+  readonly first: number;
+  readonly count: number;
+  /** Leaves out the seeds after one that fails. */
+  readonly untilFailure?: true;
+}
+
+/** Runs seeds. One that fails is reported with the command that replays it. */
+export async function playSeeds({ first, count, untilFailure }: Seeds): Promise<Played> {
   const failures: string[] = [];
   const counts: Record<string, number> = {};
   for (let seed = first; seed < first + count; seed++) {
@@ -25,6 +32,7 @@ export async function playSeeds(first: number, count: number): Promise<Played> {
       for (const [what, times] of troublesOf(await play({ seed }))) counts[what] = (counts[what] ?? 0) + times;
     } catch (error) {
       failures.push(`seed ${seed}: ${messageOf(error)}\nreplay: npm run sim -- --seed ${seed} --trace`);
+      if (untilFailure) break;
     }
   }
   return { failures, counts };

@@ -4,13 +4,13 @@ import type { Scenario } from "./simulate.ts";
 
 /** What the process is to do: play `count` seeds, play one scenario, or find a smaller one that fails too. */
 export type Job =
-  | { readonly kind: "seeds"; readonly first: number; readonly count: number }
+  | { readonly kind: "seeds"; readonly first: number; readonly count: number; readonly untilFailure?: true }
   | { readonly kind: "scenario" | "shrink"; readonly scenario: Scenario; readonly trace?: boolean };
 
 const isFailing = async (scenario: Scenario) => (await failureOf(scenario)) !== null;
 
 async function done(job: Job): Promise<unknown> {
-  if (job.kind === "seeds") return playSeeds(job.first, job.count);
+  if (job.kind === "seeds") return playSeeds(job);
   if (job.kind === "shrink") return shrink(job.scenario, isFailing);
   const print = (atMs: number, line: string) => void process.stdout.write(`${String(atMs).padStart(7)} ms  ${line}\n`);
   return { failure: await failureOf(job.scenario, job.trace ? print : undefined) };

@@ -9,7 +9,7 @@ import { SIGNERS, World } from "../world.ts";
 import { Callers, FURNACE, FURNACE_GAS, POOL, TRANSACTION_GAS_CAP } from "./callers.ts";
 import { Clerks } from "./clerks.ts";
 import { Consumer } from "./consumer.ts";
-import { Crew } from "./crew.ts";
+import { Crew, TAG_DEPTHS } from "./crew.ts";
 import { Holders } from "./holders.ts";
 import { Killers } from "./killers.ts";
 import { USUAL_POLICIES } from "./message-kinds.ts";
@@ -18,6 +18,7 @@ import { Operators } from "./operators.ts";
 import { Payers } from "./payers.ts";
 import { Reservers } from "./reservers.ts";
 import { Stops } from "./stops.ts";
+import { Terms } from "./terms.ts";
 import { Webhooks } from "./webhooks.ts";
 
 const LEASE = { durationMs: 2_000, renewIntervalMs: 500, clockSkewMs: 200 };
@@ -34,6 +35,7 @@ const MESSAGE_SEEDS = 0x6eed_0000;
 const CLERK_SEEDS = 0x8eed_0000;
 const CLOCK_SEEDS = 0x9eed_0000;
 const SWARM_SEEDS = 0xaeed_0000;
+const APART_SEEDS = 0xbeed_0000;
 
 /** Shares of the seeds that have webhooks, and signatures of messages. Each takes time, so no seed must have all. */
 const WITH_WEBHOOKS = 0.3;
@@ -82,6 +84,7 @@ export const PARTS = [
   ...STEPS.map(([, step]) => step),
   ...(["lie about fees", "trust", "overpay", "lie about receipts", "invent blocks"] as const),
   ...(["hold", "kill", "jump clock", "webhooks", "messages", "clerks"] as const),
+  ...(["delay commit", "jump database clock", "partition", "lie about state"] as const),
 ] as const;
 export type Part = (typeof PARTS)[number];
 
@@ -106,6 +109,7 @@ export interface Simulation {
   readonly killers: Killers;
   readonly clerks: Clerks;
   readonly stops: Stops;
+  readonly terms: Terms;
   readonly consumer: Consumer;
   readonly crew: Crew;
   /** Null in a simulation without webhooks. */
@@ -123,6 +127,7 @@ export async function simulate(scenario: Scenario, trace?: Trace): Promise<Simul
   const has = (part: Part) => !without.includes(part);
   const weighted = weightsOf(new Dice(seed + SWARM_SEEDS));
   const clockDice = new Dice(seed + CLOCK_SEEDS);
+  const apartDice = new Dice(seed + APART_SEEDS);
   const dice = new Dice(seed);
   const messageDice = new Dice(seed + MESSAGE_SEEDS);
   const hasMessages = messageDice.chance(WITH_MESSAGES);
@@ -137,14 +142,23 @@ export async function simulate(scenario: Scenario, trace?: Trace): Promise<Simul
   const headDice = new Dice(seed + HEAD_SEEDS);
   const timeDice = new Dice(seed + TIME_SEEDS);
   const stopDice = new Dice(seed + STOP_SEEDS);
-  const stops = new Stops(world);
+  const terms = new Terms(world, LEASE.durationMs);
+  const stops = new Stops(world, terms);
   const webhookDice = new Dice(seed + WEBHOOK_SEEDS);
   const up = () => crew.up();
   const webhooks = webhookDice.chance(WITH_WEBHOOKS) ? new Webhooks(world, webhookDice, up) : null;
   const messages = hasMessages ? new Messages(world, { dice: messageDice, nodes: up, stops }) : null;
   const optional = { receivers: webhooks?.receivers ?? null, messages };
   const slowness = dice.pick([0, 5, 60]);
-  const crew: Crew = new Crew(world, dice, { slowness, feeDice, wireDice: stopDice, clockDice, stops, ...optional });
+  const crew: Crew = new Crew(world, dice, {
+    slowness,
+    feeDice,
+    wireDice: stopDice,
+    clockDice,
+    stops,
+    terms,
+    ...optional,
+  });
   const callers = new Callers(world, dice, crew.up, timeDice);
   const consumer = new Consumer(world, dice, crew.up);
   const reservers = new Reservers(world, dice, crew.up);
@@ -156,7 +170,7 @@ export async function simulate(scenario: Scenario, trace?: Trace): Promise<Simul
   const clerks = new Clerks(world, clerkDice, up);
   const actors = { callers, reservers, operators, payers, holders, killers, clerks };
   const hasClerks = clerkDice.chance(WITH_CLERKS);
-  const simulation = { world, ...actors, stops, consumer, crew, webhooks, messages };
+  const simulation = { world, ...actors, stops, terms, consumer, crew, webhooks, messages };
   const nodes = dice.int(1, MOST_NODES);
   for (let i = 0; i < nodes; i++) crew.start();
   void consumer.follow();
@@ -172,6 +186,12 @@ export async function simulate(scenario: Scenario, trace?: Trace): Promise<Simul
     if (timeDice.chance(0.12) && has("hold")) holders.hold();
     if (stopDice.chance(0.05) && has("kill")) killers.kill();
     if (clockDice.chance(0.04) && has("jump clock")) crew.jumpClock();
+    if (apartDice.chance(0.06) && has("delay commit")) crew.delayCommit(apartDice);
+    // The checks of deliveries and signatures compare deadlines with the database's clock.
+    const isPlain = webhooks === null && messages === null;
+    if (apartDice.chance(0.03) && isPlain && has("jump database clock")) crew.jumpDatabaseClock(apartDice);
+    if (apartDice.chance(0.06) && has("partition")) crew.partition(apartDice);
+    if (apartDice.chance(0.06) && has("lie about state")) crew.lieAboutState(apartDice);
     if (has("webhooks")) webhooks?.step(crew);
     if (has("messages")) messages?.step(crew);
     const hasClerksNow = hasClerks && has("clerks");
@@ -248,10 +268,9 @@ function makeWorld(seed: number, dice: Dice, hasMessages: boolean): World {
       queueLimit: dice.pick([5, 10_000]),
     },
     ...(hasMessages ? { policies: USUAL_POLICIES } : {}),
-    // The block tags are deeper than any reorg, so that a finalized block is never replaced.
     chain: {
       pool: dice.pick([GETH_POOL, ROOMY_POOL]),
-      tagDepths: { safe: 2, finalized: 6 },
+      tagDepths: TAG_DEPTHS,
       transactionGasCap: TRANSACTION_GAS_CAP,
     },
   });
@@ -336,7 +355,9 @@ function moveMarket(world: World, crew: Crew, dice: Dice): void {
  * A failover. If no commit can be lost, the nodes continue by themselves. If commits may be lost, an operator checks
  * for a while, resumes the lanes, and restarts the nodes.
  */
-function changeHistory({ world, crew, stops }: Simulation, mayHaveLost: boolean): void {
+function changeHistory({ world, crew, stops, terms }: Simulation, mayHaveLost: boolean): void {
+  // The lanes are free at once. Nodes learn of it with their next call.
+  terms.doubt(null);
   world.database.changeHistory(mayHaveLost);
   crew.count(mayHaveLost ? "history in doubt" : "history changed");
   if (mayHaveLost) resumeLater(world, crew, stops);

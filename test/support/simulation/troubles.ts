@@ -53,6 +53,12 @@ export function expectTrouble(counts: Played["counts"]): void {
     "invented blocks",
     "sent one by one",
     "clock jumped",
+    "commit delayed",
+    "database clock jumped",
+    ...["silent", "slow", "lostRequest", "lostReply", "refused"].map((kind) => `nodes apart: ${kind}`),
+    ...["balances", "reverts", "newest tags", "missing tags", "old state", "one URL for two"].map(
+      (what) => `lied about ${what}`,
+    ),
     "stopped: everything",
     "stopped: kill",
     "stopped: signer",
