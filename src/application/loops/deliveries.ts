@@ -32,7 +32,7 @@ interface DeliveriesPorts extends Pick<Ports, "clock" | "entropy" | "telemetry">
 
 /** Interval between two reads of the subscribers, and while hints arrive of every change. */
 const LOOK_EVERY_MS = 1_000;
-const LOOK_SELDOM_MS = 5_000;
+const LOOK_SELDOM_MS = 10_000;
 /** Pause between two writes of progress, and between two reads of a feed that grows. */
 const STORE_EVERY_MS = 200;
 /** Pause before a write of failures only: without it, dead receivers would cost the database more than the others. */
