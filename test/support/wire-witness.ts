@@ -1,3 +1,4 @@
+import type { Hash } from "../../src/domain/lane.ts";
 import { type DatabaseState, hashKey } from "../doubles/memory-store/state.ts";
 import type { SimulatedChain, WitnessEntry } from "../doubles/simulated-chain/core.ts";
 
@@ -9,12 +10,15 @@ export class WireWitness {
   readonly violations: string[] = [];
   private readonly chain: SimulatedChain;
   private readonly state: DatabaseState;
+  private readonly isLost: (hash: Hash) => boolean;
   private readonly ownerOf = new Map<string, string>();
   private looksAway = false;
 
-  constructor(chain: SimulatedChain, state: DatabaseState) {
+  /** `isLost`: true for bytes that were stored and claimed, and that the database has lost since. */
+  constructor(chain: SimulatedChain, state: DatabaseState, isLost: (hash: Hash) => boolean) {
     this.chain = chain;
     this.state = state;
+    this.isLost = isLost;
     chain.subscribe((event) => {
       if (event.type === "arrival" && !this.looksAway) this.look(event.entry);
     });
@@ -32,6 +36,7 @@ export class WireWitness {
       this.violations.push(`bytes that no node can read: ${raw}`);
       return;
     }
+    if (this.isLost(hash)) return;
     const known = this.state.hashes.get(hashKey(this.chain.chainId, hash));
     const row = known === undefined ? undefined : this.state.transactions.get(known.txId);
     const attempt = row?.attempts.find(({ txHash }) => txHash === hash);
@@ -40,6 +45,11 @@ export class WireWitness {
     else if (attempt.firstSentAt === null) this.violations.push(`${hash} was sent before it was claimed`);
     else if (row.nonce !== nonce || row.lane.signer !== from) this.violations.push(`${hash} is not what its row says`);
     if (row !== undefined) this.noteOwner(`${from} ${nonce}`, row.txId);
+  }
+
+  /** Call this after commits were lost: their nonces may be given again. */
+  forgetOwners(): void {
+    this.ownerOf.clear();
   }
 
   /** Invariant I3: all payloads sent at one nonce belong to one transaction. */

@@ -195,7 +195,7 @@ export class World {
       pool: ROOMY_POOL,
       ...options.chain,
     });
-    this.wire = new WireWitness(this.chain, this.database.state);
+    this.wire = new WireWitness(this.chain, this.database.state, (hash) => this.hidden.has(hash));
     this.chain.mine(3);
     this.scheduleBlock();
   }

@@ -93,9 +93,19 @@ export const CLUSTER = [
       ["a request that may have arrived is repeated as a repeat", "this.repeated ||= !neverSent;", ""],
       ["an answer in doubt is told as unknown", "if (this.repeated) return this.request.unknown(index);", ""],
       [
-        "an answer about the node in doubt is told as unknown",
-        "this.repeated && result instanceof FencepostError && ABOUT_THE_NODE.has(result.code)",
+        "an answer in doubt that may change is told as unknown",
+        "this.repeated && result instanceof FencepostError && MAY_CHANGE.has(result.code)",
         "false",
+      ],
+      [
+        "a refusal for the price in doubt is told as unknown",
+        '"UNKNOWN_CHAIN", "SUBMISSION_REJECTED", "FORBIDDEN"',
+        '"UNKNOWN_CHAIN", "FORBIDDEN"',
+      ],
+      [
+        "a refusal by a policy in doubt is told as unknown",
+        '"UNKNOWN_CHAIN", "SUBMISSION_REJECTED", "FORBIDDEN"',
+        '"UNKNOWN_CHAIN", "SUBMISSION_REJECTED"',
       ],
     ],
   ),

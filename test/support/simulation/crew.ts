@@ -158,6 +158,7 @@ export class Crew {
   /** When a node last committed, in virtual time. */
   lastCommitMs = 0;
   private readonly tokens = new Map<LaneKey, number>();
+  private tokensOf = 1;
   private readonly world: World;
   private readonly dice: Dice;
   private readonly members: Member[] = [];
@@ -683,6 +684,10 @@ export class Crew {
   }
 
   private accepted({ lane, token }: Fence): void {
+    const { history } = this.world.database.state;
+    // A database that has lost commits gives the same tokens again.
+    if (history !== this.tokensOf) this.tokens.clear();
+    this.tokensOf = history;
     const highest = this.tokens.get(laneKey(lane)) ?? 0;
     if (token < highest) this.violations.push(`a write under token ${token} was accepted after ${highest}`);
     if (token > highest && highest > 0) this.count("takeover");

@@ -12,6 +12,7 @@ import { Consumer } from "./consumer.ts";
 import { Crew, TAG_DEPTHS } from "./crew.ts";
 import { Holders } from "./holders.ts";
 import { Killers } from "./killers.ts";
+import { Losses } from "./losses.ts";
 import { USUAL_POLICIES } from "./message-kinds.ts";
 import { Messages } from "./messages.ts";
 import { Operators } from "./operators.ts";
@@ -36,11 +37,14 @@ const CLERK_SEEDS = 0x8eed_0000;
 const CLOCK_SEEDS = 0x9eed_0000;
 const SWARM_SEEDS = 0xaeed_0000;
 const APART_SEEDS = 0xbeed_0000;
+const LOSS_SEEDS = 0xceed_0000;
 
 /** Shares of the seeds that have webhooks, and signatures of messages. Each takes time, so no seed must have all. */
 const WITH_WEBHOOKS = 0.3;
 const WITH_MESSAGES = 0.2;
 const WITH_CLERKS = 0.25;
+/** Of those without webhooks and signatures. */
+const WITH_LOSSES = 0.2;
 /** Share of the seeds in which some steps never happen and others often: what hides behind the usual mix. */
 const SWARMS = 0.4;
 
@@ -84,7 +88,7 @@ export const PARTS = [
   ...STEPS.map(([, step]) => step),
   ...(["lie about fees", "trust", "overpay", "lie about receipts", "invent blocks"] as const),
   ...(["hold", "kill", "jump clock", "webhooks", "messages", "clerks"] as const),
-  ...(["delay commit", "jump database clock", "partition", "lie about state"] as const),
+  ...(["delay commit", "jump database clock", "partition", "lie about state", "lose commits"] as const),
 ] as const;
 export type Part = (typeof PARTS)[number];
 
@@ -110,6 +114,8 @@ export interface Simulation {
   readonly clerks: Clerks;
   readonly stops: Stops;
   readonly terms: Terms;
+  /** Null in a simulation whose database keeps everything that it acknowledges. */
+  readonly losses: Losses | null;
   readonly consumer: Consumer;
   readonly crew: Crew;
   /** Null in a simulation without webhooks. */
@@ -161,6 +167,9 @@ export async function simulate(scenario: Scenario, trace?: Trace): Promise<Simul
   });
   const callers = new Callers(world, dice, crew.up, timeDice);
   const consumer = new Consumer(world, dice, crew.up);
+  const lossDice = new Dice(seed + LOSS_SEEDS);
+  const isPlain = webhooks === null && messages === null;
+  const losses = lossDice.chance(WITH_LOSSES) && isPlain ? new Losses(world, lossDice) : null;
   const reservers = new Reservers(world, dice, crew.up);
   const operators = new Operators(world, dice, crew.up, stops);
   const payers = new Payers(world, feeDice, crew.up);
@@ -170,7 +179,7 @@ export async function simulate(scenario: Scenario, trace?: Trace): Promise<Simul
   const clerks = new Clerks(world, clerkDice, up);
   const actors = { callers, reservers, operators, payers, holders, killers, clerks };
   const hasClerks = clerkDice.chance(WITH_CLERKS);
-  const simulation = { world, ...actors, stops, terms, consumer, crew, webhooks, messages };
+  const simulation = { world, ...actors, stops, terms, losses, consumer, crew, webhooks, messages };
   const nodes = dice.int(1, MOST_NODES);
   for (let i = 0; i < nodes; i++) crew.start();
   void consumer.follow();
@@ -188,8 +197,8 @@ export async function simulate(scenario: Scenario, trace?: Trace): Promise<Simul
     if (clockDice.chance(0.04) && has("jump clock")) crew.jumpClock();
     if (apartDice.chance(0.06) && has("delay commit")) crew.delayCommit(apartDice);
     // The checks of deliveries and signatures compare deadlines with the database's clock.
-    const isPlain = webhooks === null && messages === null;
     if (apartDice.chance(0.03) && isPlain && has("jump database clock")) crew.jumpDatabaseClock(apartDice);
+    if (losses?.step() === true && has("lose commits")) changeHistory(simulation, true);
     if (apartDice.chance(0.06) && has("partition")) crew.partition(apartDice);
     if (apartDice.chance(0.06) && has("lie about state")) crew.lieAboutState(apartDice);
     if (has("webhooks")) webhooks?.step(crew);
@@ -355,10 +364,11 @@ function moveMarket(world: World, crew: Crew, dice: Dice): void {
  * A failover. If no commit can be lost, the nodes continue by themselves. If commits may be lost, an operator checks
  * for a while, resumes the lanes, and restarts the nodes.
  */
-function changeHistory({ world, crew, stops, terms }: Simulation, mayHaveLost: boolean): void {
+function changeHistory({ world, crew, stops, terms, losses }: Simulation, mayHaveLost: boolean): void {
   // The lanes are free at once. Nodes learn of it with their next call.
   terms.doubt(null);
-  world.database.changeHistory(mayHaveLost);
+  if (mayHaveLost && losses?.lose() === true) crew.count("commits lost");
+  else world.database.changeHistory(mayHaveLost);
   crew.count(mayHaveLost ? "history in doubt" : "history changed");
   if (mayHaveLost) resumeLater(world, crew, stops);
 }
@@ -368,6 +378,8 @@ function resumeLater(world: World, crew: Crew, stops: Stops): void {
     const { state } = world.database;
     if (state.epochHistory !== state.history) return resumeLater(world, crew, stops);
     for (const row of state.lanes.values()) row.suspendedBy = null;
+    // The end of a kill may be lost too.
+    for (const [killId, kill] of state.kills) state.kills.set(killId, { ...kill, ended: true });
     stops.liftAll();
     crew.crashAll();
     crew.start();
@@ -394,6 +406,7 @@ function isAtRest(simulation: Simulation): boolean {
 function unrest(simulation: Simulation): readonly string[] {
   const { world, callers, reservers, operators, payers, holders, killers, clerks, consumer, webhooks, messages } =
     simulation;
+  const { losses } = simulation;
   const { state } = world.database;
   const open = [...state.transactions.values()].filter((row) => !isSettled(row.state));
   return [
@@ -409,6 +422,8 @@ function unrest(simulation: Simulation): readonly string[] {
     ...open.map(({ lane, nonce, txId, ...row }) => `${lane.signer} ${nonce} ${txId} is ${row.state}/${row.subState}`),
     ...(webhooks?.unrest() ?? []),
     ...((messages?.askers.waiting ?? 0) === 0 ? [] : [`${messages?.askers.waiting} askers have no signature`]),
-    ...(consumer.seen.length === state.completions.length ? [] : ["the consumer has not seen everything"]),
+    ...((losses?.left(consumer.seen) ?? consumer.seen).length === state.completions.length
+      ? []
+      : ["the consumer has not seen everything"]),
   ];
 }

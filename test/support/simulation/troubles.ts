@@ -54,6 +54,7 @@ export function expectTrouble(counts: Played["counts"]): void {
     "sent one by one",
     "clock jumped",
     "commit delayed",
+    "commits lost",
     "database clock jumped",
     ...["silent", "slow", "lostRequest", "lostReply", "refused"].map((kind) => `nodes apart: ${kind}`),
     ...["balances", "reverts", "newest tags", "missing tags", "old state", "one URL for two"].map(
