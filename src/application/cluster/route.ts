@@ -259,10 +259,7 @@ export class OutOfReach extends FencepostError {
   }
 }
 
-/**
- * Codes of refusals after which the same request may be accepted: they concern the node that was called, the state of the
- * chain, or the policies, and not the request alone.
- */
+/** Codes of refusals that concern the node, the chain or the policies: the same request may be accepted later. */
 const MAY_CHANGE: ReadonlySet<string> = new Set([
   ...["UNAVAILABLE", "QUEUE_FULL", "QUOTA_EXCEEDED", "INTERNAL"],
   ...["UNKNOWN_SIGNER", "UNKNOWN_CHAIN", "SUBMISSION_REJECTED", "FORBIDDEN"],
@@ -364,9 +361,8 @@ export class Delivery<T> {
   }
 
   /**
-   * True if the request was refused but its outcome is still unknown: the refusing node did nothing, but a node that
-   * was called earlier may have acted, or may still act. If the request is on a slow wire, or in the socket of a frozen
-   * process, it is carried out long after its caller has read a refusal.
+   * True if the request was refused but its outcome is still unknown: a node that was called earlier may have acted, or
+   * may still act. On a slow wire, or in the socket of a frozen process, a request arrives long after its caller gave up.
    */
   private isInDoubt(result: unknown) {
     return this.repeated && result instanceof FencepostError && MAY_CHANGE.has(result.code);

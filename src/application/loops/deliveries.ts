@@ -59,8 +59,8 @@ export class Deliveries {
   private isClosing = false;
   private cancelRead: (() => void) | null = null;
   private cancelStore: () => void = () => undefined;
-  /** When the next write of progress begins. */
-  private storeAtMs = Number.POSITIVE_INFINITY;
+  /** When the next write of progress begins; null if none is due. */
+  private storeAtMs: number | null = null;
 
   constructor(ports: DeliveriesPorts) {
     this.ports = ports;
@@ -211,11 +211,11 @@ export class Deliveries {
     const { clock } = this.ports;
     this.changed.add(run);
     const dueMs = clock.monotonicMs() + withinMs;
-    if (this.storeAtMs <= dueMs) return;
+    if (this.storeAtMs !== null && this.storeAtMs <= dueMs) return;
     this.cancelStore();
     this.storeAtMs = dueMs;
     this.cancelStore = clock.after(withinMs, () => {
-      this.storeAtMs = Number.POSITIVE_INFINITY;
+      this.storeAtMs = null;
       this.storing.kick();
     });
   }

@@ -188,14 +188,32 @@ describe("deliveries of outcomes", () => {
     await subscribe();
     for (const [isListening, reads] of [
       [true, 2],
-      [false, 10],
+      [false, 20],
     ] as const) {
       const { run, store, deliveries } = await aNode(`listening ${isListening}`, () => true, isListening);
       const read = vi.spyOn(store, "subscribers");
-      await run(10_000);
+      await run(20_000);
       expect(read).toHaveBeenCalledTimes(reads);
       await deliveries.close();
     }
+  });
+
+  it.each([
+    ["after a fifth of a second", 204, 200],
+    ["after a second if all of them fail", 500, 1_000],
+  ])("are stored %s", async (_, code, storedAfterMs) => {
+    const { aNode, outcomes, subscribe, state, clock } = await aCluster();
+    await subscribe();
+    const { run, store, deliveries } = await aNode();
+    await run(1_000);
+    const write = vi.spyOn(store, "writeDeliveries");
+    state.answer = () => status(code);
+    outcomes(1, 2, 3);
+    deliveries.feedGrew();
+    await clock.advance(storedAfterMs - 100);
+    expect(write).not.toHaveBeenCalled();
+    await clock.advance(150);
+    expect(write).toHaveBeenCalledTimes(1);
   });
 
   it("set no timer for a lane that is due while a silent receiver holds its only request", async () => {
