@@ -8,7 +8,7 @@ import { checkRemembered } from "../remembered.ts";
 import { SIGNERS } from "../world.ts";
 import { FALSE_REFUSAL, FURNACE } from "./callers.ts";
 import { WIDEST_JUMP_MS } from "./crew.ts";
-import type { Simulation } from "./simulate.ts";
+import { type Simulation, seenBy } from "./simulate.ts";
 
 /** Checks everything that must hold after a simulation, whatever happened in it. */
 export function checkSimulation(simulation: Simulation): void {
@@ -27,8 +27,7 @@ export function checkSimulation(simulation: Simulation): void {
   expect(signed, `signatures: ${signed.join("; ")}`).toEqual([]);
   expect(consumer.violations, "I8: every number once, in order").toEqual([]);
   const { losses } = simulation;
-  const seen = losses?.left(consumer.seen) ?? consumer.seen;
-  expect(seen, "I8: the consumer saw what was said").toEqual(world.database.state.completions);
+  expect(seenBy(simulation), "I8: the consumer saw what was said").toEqual(world.database.state.completions);
   const absurd = [
     ...callers.absurd,
     ...simulation.reservers.absurd,

@@ -2,6 +2,7 @@ import { REPRICING_STRATEGIES } from "../../../src/domain/fees/repricing.ts";
 import type { Reservation } from "../../../src/domain/transaction/reservations.ts";
 import { isSettled } from "../../../src/domain/transaction/transitions.ts";
 import { Dice } from "../../../src/main/dev/chaos/dice.ts";
+import type { CompletionRecord } from "../../../src/ports/query-store.ts";
 import type { TelemetryEvent } from "../../../src/ports/telemetry.ts";
 import { waitingIntake } from "../../doubles/memory-store/state.ts";
 import { GETH_POOL, ROOMY_POOL } from "../../doubles/simulated-chain/pool.ts";
@@ -386,6 +387,11 @@ function resumeLater(world: World, crew: Crew, stops: Stops): void {
   });
 }
 
+/** What the consumer has seen of the feed that is left. */
+export function seenBy({ consumer, losses }: Simulation): readonly CompletionRecord[] {
+  return losses?.left(consumer.seen) ?? consumer.seen;
+}
+
 function openReservation({ reservationId, nonce, state }: Reservation): readonly string[] {
   return state === "RESERVED" ? [`reservation ${reservationId} of nonce ${nonce} is open`] : [];
 }
@@ -404,9 +410,7 @@ function isAtRest(simulation: Simulation): boolean {
 
 /** Everything that is still in progress; empty if all work is done. */
 function unrest(simulation: Simulation): readonly string[] {
-  const { world, callers, reservers, operators, payers, holders, killers, clerks, consumer, webhooks, messages } =
-    simulation;
-  const { losses } = simulation;
+  const { world, callers, reservers, operators, payers, holders, killers, clerks, webhooks, messages } = simulation;
   const { state } = world.database;
   const open = [...state.transactions.values()].filter((row) => !isSettled(row.state));
   return [
@@ -422,8 +426,6 @@ function unrest(simulation: Simulation): readonly string[] {
     ...open.map(({ lane, nonce, txId, ...row }) => `${lane.signer} ${nonce} ${txId} is ${row.state}/${row.subState}`),
     ...(webhooks?.unrest() ?? []),
     ...((messages?.askers.waiting ?? 0) === 0 ? [] : [`${messages?.askers.waiting} askers have no signature`]),
-    ...((losses?.left(consumer.seen) ?? consumer.seen).length === state.completions.length
-      ? []
-      : ["the consumer has not seen everything"]),
+    ...(seenBy(simulation).length === state.completions.length ? [] : ["the consumer has not seen everything"]),
   ];
 }
