@@ -61,10 +61,12 @@ export class MemorySessionLock implements SessionLock {
     if (this.away || this.current !== null) return;
     const isFirst = this.sessions++ === 0;
     const { key, serverUpMs } = this.database.beginSession();
-    const { instances, locks } = this.database.state;
+    const { instances, locks, published } = this.database.state;
     const answeredMs = this.database.clock.monotonicMs();
     const missed = [...instances.values()]
-      .filter(({ dead, sessionLock }) => !dead && sessionLock !== null && !locks.has(sessionLock))
+      .filter(
+        ({ dead, instanceId }) => !dead && published.has(instanceId) && !locks.has(Number(published.get(instanceId))),
+      )
       .map(({ instanceId, counter }) => ({ instanceId, counter, answeredMs }));
     this.change({ key, session: key, serverUpMs, isFirst, missed });
   }

@@ -27,7 +27,6 @@ export function registerInstance(state: DatabaseState, registration: InstanceReg
     counter: 1,
     dead: false,
     draining: false,
-    sessionLock: null,
   });
   returned(state, identity.nodeId, now);
   for (const each of replaces) {
@@ -75,13 +74,16 @@ export function publishLock(
   const row = state.instances.get(instanceId);
   if (row === undefined || !isAlive(row, now)) return "over";
   row.counter++;
-  row.sessionLock = lock !== null && state.locks.has(lock.key) && lock.session === lock.key ? lock.key : null;
-  return lock === null || row.sessionLock !== null ? "told" : "unseen";
+  const isSeen = lock !== null && state.locks.has(lock.key) && lock.session === lock.key;
+  if (isSeen) state.published.set(instanceId, lock.key);
+  else state.published.delete(instanceId);
+  return lock === null || isSeen ? "told" : "unseen";
 }
 
-function lockOf({ locks }: DatabaseState, sessionLock: number | null): InstanceRecord["lock"] {
-  if (sessionLock === null) return "none";
-  return locks.has(sessionLock) ? "held" : "gone";
+function lockOf({ locks, published }: DatabaseState, instanceId: string): InstanceRecord["lock"] {
+  const key = published.get(instanceId);
+  if (key === undefined) return "none";
+  return locks.has(key) ? "held" : "gone";
 }
 
 export function declareDead(
@@ -92,7 +94,7 @@ export function declareDead(
   const row = state.instances.get(claim.instanceId);
   if (row === undefined || row.dead || row.counter !== claim.counter) return false;
   if (claim.evidence === "expired" && row.expiresAt > now) return false;
-  if (claim.evidence === "lock-gone" && lockOf(state, row.sessionLock) !== "gone") return false;
+  if (claim.evidence === "lock-gone" && lockOf(state, row.instanceId) !== "gone") return false;
   row.dead = true;
   vanished(state, claim.instanceId, { at: now, why: claim.evidence });
   return true;
@@ -111,10 +113,9 @@ export function listInstances(state: DatabaseState, now: Date): readonly Instanc
   for (const { owner } of state.lanes.values()) held.set(owner, (held.get(owner) ?? 0) + 1);
   const kills = [...state.kills.values()];
   const killChanges = kills.length + kills.filter(({ ended }) => ended).length;
-  // Nodes list the instances several times per second: to leave out the number of the lock would take most of the time.
   const rows = [...state.instances.values()].map((row) => ({
     ...row,
-    lock: lockOf(state, row.sessionLock),
+    lock: lockOf(state, row.instanceId),
     expired: row.expiresAt <= now,
     lanes: held.get(row.instanceId) ?? 0,
     killChanges,

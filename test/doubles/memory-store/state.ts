@@ -38,8 +38,6 @@ export interface InstanceRow extends Omit<InstanceRegistration, "leaseDurationMs
   chains: readonly number[];
   draining: boolean;
   standsBack: boolean;
-  /** The key of the session lock that the instance published. */
-  sessionLock: number | null;
 }
 
 /**
@@ -180,6 +178,8 @@ export class DatabaseState {
   readonly notices = new Map<string, NoticeEntry>();
   /** Keys of the session locks that are held. */
   locks = new Set<number>();
+  /** The key of the session lock that each instance has published, by the instance's id. */
+  readonly published = new Map<string, number>();
   lanes = new Map<LaneKey, LaneRow>();
   transactions = new Map<string, TransactionRow>();
   /** The attempt to which each transaction hash belongs, by chain and hash. */
@@ -234,6 +234,7 @@ export class DatabaseState {
     return Object.assign(new DatabaseState(), this, {
       instances: new Map([...this.instances].map(([id, row]) => [id, { ...row }])),
       locks: new Set(this.locks),
+      published: new Map(this.published),
       kills: new Map(this.kills),
       notices: new Map(this.notices),
       lanes: new Map([...this.lanes].map(([key, row]) => [key, row.copy()])),

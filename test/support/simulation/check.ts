@@ -25,6 +25,8 @@ export function checkSimulation(simulation: Simulation): void {
   const signed = simulation.messages?.watch.violations ?? [];
   if (simulation.messages !== null) expect(simulation.clerks.unapproved(), "nothing runs unapproved").toEqual([]);
   expect(signed, `signatures: ${signed.join("; ")}`).toEqual([]);
+  const spent = [...(simulation.spenders?.watch.violations ?? []), ...(simulation.spenders?.watch.settled() ?? [])];
+  expect(spent, `limits: ${spent.join("; ")}`).toEqual([]);
   expect(consumer.violations, "I8: every number once, in order").toEqual([]);
   const { losses } = simulation;
   expect(seenBy(simulation), "I8: the consumer saw what was said").toEqual(world.database.state.completions);
@@ -38,6 +40,7 @@ export function checkSimulation(simulation: Simulation): void {
     ...simulation.clerks.absurd,
     ...(simulation.webhooks?.subscribers.absurd ?? []),
     ...(simulation.messages?.askers.absurd ?? []),
+    ...(simulation.spenders?.absurd ?? []),
   ];
   const unexplained = absurd.filter((answer) => losses?.explains(answer) !== true);
   expect(unexplained, `answers that no caller should see: ${unexplained.join("; ")}`).toEqual([]);

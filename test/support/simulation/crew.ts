@@ -12,6 +12,7 @@ import { TO, type World, type WorldNode } from "../world.ts";
 import type { Messages } from "./messages.ts";
 import { countCalls } from "./places.ts";
 import type { Receivers } from "./receivers.ts";
+import type { Spenders } from "./spenders.ts";
 import type { Stops } from "./stops.ts";
 import type { Terms } from "./terms.ts";
 
@@ -147,6 +148,8 @@ export interface CrewOptions {
   readonly receivers: Receivers | null;
   /** Signatures of messages; null if this simulation has none. */
   readonly messages: Messages | null;
+  /** API keys with limits; null if this simulation has none. */
+  readonly spenders: Spenders | null;
 }
 
 /** The nodes of a simulation, and the faults that can happen to them. */
@@ -171,6 +174,7 @@ export class Crew {
   private readonly terms: Terms;
   private readonly receivers: Receivers | null;
   private readonly messages: Messages | null;
+  private readonly spenders: Spenders | null;
 
   constructor(world: World, dice: Dice, options: CrewOptions) {
     this.world = world;
@@ -183,6 +187,7 @@ export class Crew {
     this.terms = options.terms;
     this.receivers = options.receivers;
     this.messages = options.messages;
+    this.spenders = options.spenders;
   }
 
   /** The nodes to which a load balancer would send requests. */
@@ -675,6 +680,7 @@ export class Crew {
       this.lastCommitMs = this.world.clock.monotonicMs();
       const committed = await commit(writes);
       this.messages?.committed(writes);
+      this.spenders?.watch.committed(writes);
       committed.outcomes.forEach((outcome, index) => {
         if (outcome.status !== "fenced") this.accepted((writes[index] as LaneWrite).fence);
         else this.count("fenced");

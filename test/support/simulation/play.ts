@@ -57,6 +57,7 @@ function troublesOf({
   stops,
   webhooks,
   messages,
+  spenders,
   world,
 }: Simulation): readonly (readonly [what: string, times: number])[] {
   const rows = world.rows();
@@ -71,6 +72,7 @@ function troublesOf({
     ...stops.counts,
     ...(webhooks?.watch.counts ?? []),
     ...(messages?.watch.counts ?? []),
+    ...(spenders?.watch.counts ?? []),
     ...world.database.state.completions.map(({ state }) => [state, 1] as const),
     ["above the ceiling", payers.refused],
     ["unknown to the caller", callers.unknown],

@@ -1,4 +1,5 @@
 import { REPRICING_STRATEGIES } from "../../../src/domain/fees/repricing.ts";
+import type { Policies } from "../../../src/domain/policy/policy.ts";
 import type { Reservation } from "../../../src/domain/transaction/reservations.ts";
 import { isSettled } from "../../../src/domain/transaction/transitions.ts";
 import { Dice } from "../../../src/main/dev/chaos/dice.ts";
@@ -19,6 +20,8 @@ import { Messages } from "./messages.ts";
 import { Operators } from "./operators.ts";
 import { Payers } from "./payers.ts";
 import { Reservers } from "./reservers.ts";
+import { beginningOf, SPENDING_POLICIES, TOKEN, TOKEN_GAS } from "./spend-kinds.ts";
+import { Spenders } from "./spenders.ts";
 import { Stops } from "./stops.ts";
 import { Terms } from "./terms.ts";
 import { Webhooks } from "./webhooks.ts";
@@ -39,12 +42,15 @@ const CLOCK_SEEDS = 0x9eed_0000;
 const SWARM_SEEDS = 0xaeed_0000;
 const APART_SEEDS = 0xbeed_0000;
 const LOSS_SEEDS = 0xceed_0000;
+const SPEND_SEEDS = 0xdeed_0000;
 
 /** Shares of the seeds that have webhooks, and signatures of messages. Each takes time, so no seed must have all. */
 const WITH_WEBHOOKS = 0.3;
 const WITH_MESSAGES = 0.2;
 const WITH_CLERKS = 0.25;
-/** Of those without webhooks and signatures. */
+/** Of those without signatures, which have other policies. */
+const WITH_SPENDERS = 0.3;
+/** Of those without webhooks, signatures and spenders. */
 const WITH_LOSSES = 0.2;
 /** Share of the seeds in which some steps never happen and others often: what hides behind the usual mix. */
 const SWARMS = 0.4;
@@ -88,7 +94,7 @@ type Step = (typeof STEPS)[number][1];
 export const PARTS = [
   ...STEPS.map(([, step]) => step),
   ...(["lie about fees", "trust", "overpay", "lie about receipts", "invent blocks"] as const),
-  ...(["hold", "kill", "jump clock", "webhooks", "messages", "clerks"] as const),
+  ...(["hold", "kill", "jump clock", "webhooks", "messages", "clerks", "spenders"] as const),
   ...(["delay commit", "jump database clock", "partition", "lie about state", "lose commits"] as const),
 ] as const;
 export type Part = (typeof PARTS)[number];
@@ -123,6 +129,8 @@ export interface Simulation {
   readonly webhooks: Webhooks | null;
   /** Null in a simulation without signatures of messages. */
   readonly messages: Messages | null;
+  /** Null in a simulation whose API keys have no limits. */
+  readonly spenders: Spenders | null;
 }
 
 /** Longest time between a commit and its effect on the memory of a node without faults. */
@@ -138,7 +146,10 @@ export async function simulate(scenario: Scenario, trace?: Trace): Promise<Simul
   const dice = new Dice(seed);
   const messageDice = new Dice(seed + MESSAGE_SEEDS);
   const hasMessages = messageDice.chance(WITH_MESSAGES);
-  const world = makeWorld(seed, dice, hasMessages);
+  const spendDice = new Dice(seed + SPEND_SEEDS);
+  const hasSpenders = spendDice.chance(WITH_SPENDERS) && !hasMessages;
+  const world = makeWorld(seed, dice, hasMessages ? USUAL_POLICIES : hasSpenders ? SPENDING_POLICIES : undefined);
+  if (hasSpenders) world.clock.stepWallClock(beginningOf(spendDice));
   // Only for a trace: events are many, and to describe one takes longer than to emit it.
   if (trace !== undefined)
     world.onEvent = (nodeId, event) => trace(world.clock.monotonicMs(), `${nodeId}: ${described(event)}`);
@@ -155,7 +166,8 @@ export async function simulate(scenario: Scenario, trace?: Trace): Promise<Simul
   const up = () => crew.up();
   const webhooks = webhookDice.chance(WITH_WEBHOOKS) ? new Webhooks(world, webhookDice, up) : null;
   const messages = hasMessages ? new Messages(world, { dice: messageDice, nodes: up, stops }) : null;
-  const optional = { receivers: webhooks?.receivers ?? null, messages };
+  const spenders = hasSpenders ? new Spenders(world, spendDice, up) : null;
+  const optional = { receivers: webhooks?.receivers ?? null, messages, spenders };
   const slowness = dice.pick([0, 5, 60]);
   const crew: Crew = new Crew(world, dice, {
     slowness,
@@ -169,7 +181,7 @@ export async function simulate(scenario: Scenario, trace?: Trace): Promise<Simul
   const callers = new Callers(world, dice, crew.up, timeDice);
   const consumer = new Consumer(world, dice, crew.up);
   const lossDice = new Dice(seed + LOSS_SEEDS);
-  const isPlain = webhooks === null && messages === null;
+  const isPlain = webhooks === null && messages === null && spenders === null;
   const losses = lossDice.chance(WITH_LOSSES) && isPlain ? new Losses(world, lossDice) : null;
   const reservers = new Reservers(world, dice, crew.up);
   const operators = new Operators(world, dice, crew.up, stops);
@@ -180,7 +192,7 @@ export async function simulate(scenario: Scenario, trace?: Trace): Promise<Simul
   const clerks = new Clerks(world, clerkDice, up);
   const actors = { callers, reservers, operators, payers, holders, killers, clerks };
   const hasClerks = clerkDice.chance(WITH_CLERKS);
-  const simulation = { world, ...actors, stops, terms, losses, consumer, crew, webhooks, messages };
+  const simulation = { world, ...actors, stops, terms, losses, consumer, crew, webhooks, messages, spenders };
   const nodes = dice.int(1, MOST_NODES);
   for (let i = 0; i < nodes; i++) crew.start();
   void consumer.follow();
@@ -204,6 +216,7 @@ export async function simulate(scenario: Scenario, trace?: Trace): Promise<Simul
     if (apartDice.chance(0.06) && has("lie about state")) crew.lieAboutState(apartDice);
     if (has("webhooks")) webhooks?.step(crew);
     if (has("messages")) messages?.step(crew);
+    if (has("spenders")) spenders?.step();
     const hasClerksNow = hasClerks && has("clerks");
     if (hasClerksNow && clerkDice.chance(0.15)) clerks.read();
     if (hasClerksNow && clerkDice.chance(0.05)) clerks.act();
@@ -239,7 +252,7 @@ async function comeToRest(simulation: Simulation): Promise<void> {
   }
 }
 
-function makeWorld(seed: number, dice: Dice, hasMessages: boolean): World {
+function makeWorld(seed: number, dice: Dice, policies: Policies | undefined): World {
   const feeDice = new Dice(seed - FEE_SEEDS);
   const world = new World({
     seed,
@@ -277,7 +290,7 @@ function makeWorld(seed: number, dice: Dice, hasMessages: boolean): World {
       writer: { batchSize: dice.pick([1, 4, 200]), batchTimeoutMs: 2, shards: dice.pick([1, 256]) },
       queueLimit: dice.pick([5, 10_000]),
     },
-    ...(hasMessages ? { policies: USUAL_POLICIES } : {}),
+    ...(policies === undefined ? {} : { policies }),
     chain: {
       pool: dice.pick([GETH_POOL, ROOMY_POOL]),
       tagDepths: TAG_DEPTHS,
@@ -285,6 +298,7 @@ function makeWorld(seed: number, dice: Dice, hasMessages: boolean): World {
     },
   });
   world.chain.burnGasAt(FURNACE, FURNACE_GAS);
+  world.chain.burnGasAt(TOKEN, TOKEN_GAS);
   world.chain.mine(10);
   // Whether a mined transaction reverts must depend only on its payload, so that a reorg does not change it.
   world.chain.revertMined(({ value }) => value % 10n === 3n);
@@ -401,8 +415,9 @@ function openReservation({ reservationId, nonce, state }: Reservation): readonly
  * if no caller waits.
  */
 function isAtRest(simulation: Simulation): boolean {
-  const { callers, reservers, operators, payers, holders, killers, clerks, webhooks, messages } = simulation;
-  if ((webhooks?.subscribers.waiting ?? 0) + (messages?.askers.waiting ?? 0) > 0) return false;
+  const { callers, reservers, operators, payers, holders, killers, clerks, webhooks, messages, spenders } = simulation;
+  if ((webhooks?.subscribers.waiting ?? 0) + (messages?.askers.waiting ?? 0) + (spenders?.waiting ?? 0) > 0)
+    return false;
   const waiting = [callers, reservers, operators, payers, holders, killers, clerks].some((actor) => actor.waiting > 0);
   if (waiting) return false;
   return unrest(simulation).length === 0;
@@ -410,7 +425,8 @@ function isAtRest(simulation: Simulation): boolean {
 
 /** Everything that is still in progress; empty if all work is done. */
 function unrest(simulation: Simulation): readonly string[] {
-  const { world, callers, reservers, operators, payers, holders, killers, clerks, webhooks, messages } = simulation;
+  const { world, callers, reservers, operators, payers, holders, killers, clerks, webhooks, messages, spenders } =
+    simulation;
   const { state } = world.database;
   const open = [...state.transactions.values()].filter((row) => !isSettled(row.state));
   return [
@@ -425,6 +441,7 @@ function unrest(simulation: Simulation): readonly string[] {
     ...waitingIntake(state).map(({ intent }) => `intake ${intent.txId} waits`),
     ...open.map(({ lane, nonce, txId, ...row }) => `${lane.signer} ${nonce} ${txId} is ${row.state}/${row.subState}`),
     ...(webhooks?.unrest() ?? []),
+    ...((spenders?.waiting ?? 0) === 0 ? [] : [`${spenders?.waiting} spenders have no answer`]),
     ...((messages?.askers.waiting ?? 0) === 0 ? [] : [`${messages?.askers.waiting} askers have no signature`]),
     ...(seenBy(simulation).length === state.completions.length ? [] : ["the consumer has not seen everything"]),
   ];

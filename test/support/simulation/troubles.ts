@@ -18,6 +18,13 @@ const OFTEN: Readonly<Record<string, number>> = {
   "signature beyond its window": 5,
   "signature refused: FORBIDDEN": 50,
   "request id of another message": 20,
+  ...Object.fromEntries(
+    ["anybody", "builder", "careful", "costly", "daily", "nightly", "rich", "shop"].map((key) => [
+      `spent by ${key}`,
+      5,
+    ]),
+  ),
+  "spending beyond a window": 10,
 };
 
 /** Checks that enough faults of every kind occurred: otherwise the run proves nothing. */
@@ -71,6 +78,12 @@ export function expectTrouble(counts: Played["counts"]): void {
     "signature EXPIRED",
     "approve answered",
     "reject answered",
+    ...["chains", "to", "selectors", "hours", "arguments.to", "arguments.amount", "requireApproval"].map(
+      (rule) => `spending refused: key.${rule}`,
+    ),
+    "spending refused: key.maxValue.perTransaction",
+    "spending refused: key.maxCost.perTransaction",
+    "spending refused: signer.to",
   ];
   const crashes = [...TRANSACTION_FAILPOINTS, ...MESSAGE_FAILPOINTS].map((name) => `crashed at ${name}`);
   for (const trouble of [...troubles, ...crashes, ...DRAWN.values()])

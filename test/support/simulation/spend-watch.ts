@@ -1,0 +1,127 @@
+import { standing } from "../../../src/domain/policy/charges.ts";
+import { type Amounts, hourOf, NOTHING, plus, type Use } from "../../../src/domain/policy/use.ts";
+import { feeCap } from "../../../src/domain/transaction/fees.ts";
+import { isSettled } from "../../../src/domain/transaction/transitions.ts";
+import type { LaneWrite } from "../../../src/ports/lane-store.ts";
+import type { LaneRow, TransactionRow } from "../../doubles/memory-store/state.ts";
+import { CHAIN_ID, type World } from "../world.ts";
+import { COSTLY, COSTS, SHOP, type SpentPayload, VALUES, verdictOf } from "./spend-kinds.ts";
+
+const DAY_MS = 86_400_000;
+const CHANGING: readonly LaneWrite["kind"][] = ["allocate", "transition", "bind", "settleIntake", "expire"];
+/** First part of the request ids of spenders. */
+export const SPENT = "spend ";
+
+/**
+ * Checks at every commit that the policies allow what gets a nonce, and at the end that what is counted of the limits is
+ * what was paid.
+ */
+export class SpendWatch {
+  readonly violations: string[] = [];
+  readonly counts = new Map<string, number>();
+  /** Since when the shop's receivers are certainly forbidden; null if they may be allowed. */
+  closedSince: number | null = null;
+  private readonly world: World;
+  private readonly seen = new Set<string>();
+
+  constructor(world: World) {
+    this.world = world;
+  }
+
+  count(what: string): void {
+    this.counts.set(what, (this.counts.get(what) ?? 0) + 1);
+  }
+
+  /** Call this after a commit. */
+  committed(writes: readonly LaneWrite[]): void {
+    if (!writes.some(({ kind }) => CHANGING.includes(kind))) return;
+    for (const row of this.world.database.state.transactions.values()) {
+      if (row.nonce === null || isSettled(row.state)) continue;
+      const charged = this.chargedFor(row);
+      const dearest = row.attempts.filter(({ kind }) => kind !== "external").map(({ gas, fees }) => gas * feeCap(fees));
+      const most = dearest.reduce((a, b) => (a > b ? a : b), 0n);
+      if (charged !== null && charged.cost < most)
+        this.violations.push(`${row.txId} may cost ${most}, and ${charged.cost} is counted`);
+      if (row.requestId?.startsWith(SPENT) !== true || this.seen.has(row.txId)) continue;
+      this.seen.add(row.txId);
+      this.allocated(row, charged);
+    }
+  }
+
+  /** Everything that was counted, compared with what was paid. Call this at rest. */
+  settled(): readonly string[] {
+    const { state } = this.world.database;
+    const rows = this.world.rows().filter((row) => this.chargedFor(row) !== null);
+    const wrong = rows.flatMap((row) => {
+      const [counted, paid] = [this.chargedFor(row) as Amounts, this.paidFor(row)];
+      if (counted.value === paid.value && counted.cost === paid.cost) return [];
+      return `${row.txId} paid ${paid.value}/${paid.cost}, and ${counted.value}/${counted.cost} is counted`;
+    });
+    const lanes = [...state.lanes.values()];
+    const ofSigners = lanes.flatMap(({ lane, ledger: { guard } }) =>
+      this.compared(`signer ${lane.signer}`, guard?.use, (row) => row.lane.signer === lane.signer),
+    );
+    const keys = state.keyUse.get(CHAIN_ID)?.every() ?? [];
+    const ofKeys = keys.flatMap(([key, use]) => this.compared(`key ${key}`, use, ({ owner }) => owner === key));
+    return [...wrong, ...ofSigners, ...ofKeys];
+  }
+
+  private allocated(row: TransactionRow, charged: Amounts | null): void {
+    const { lane, owner, payload, gas, history } = row;
+    const at = this.world.clock.now();
+    const asked: SpentPayload = { ...payload, gas: gas ?? payload.gas ?? 0n };
+    const verdict = verdictOf({ signer: lane.signer, owner: owner ?? "", payload: asked }, at);
+    const complain = (why: string) =>
+      this.violations.push(`${row.requestId} of ${owner} got nonce ${row.nonce} ${why}`);
+    if (verdict === "never") complain("although a policy forbids it");
+    const isApproved = history.some(({ event }) => event === "approve");
+    if (verdict === "approval" && !isApproved) complain("although nobody approved it");
+    if (owner === SHOP && this.closedSince !== null) complain("although the new policies forbid it");
+    this.checkWindows(owner, complain);
+    if (charged !== null && charged.value !== payload.value) complain(`and ${charged.value} is counted`);
+    this.count(`spent by ${owner}`);
+  }
+
+  private checkWindows(owner: string | null, complain: (why: string) => void): void {
+    const use = owner === null ? null : this.world.database.state.keyUse.get(CHAIN_ID)?.get(owner);
+    if (use == null) return;
+    if (owner === SHOP && (use.hour.value > VALUES.perHour || use.day.value > VALUES.perDay))
+      complain("above its limits");
+    if (owner === COSTLY && (use.hour.cost > COSTS.perHour || use.day.cost > COSTS.perDay))
+      complain("above its limits");
+  }
+
+  private chargedFor({ lane, txId }: TransactionRow): Amounts | null {
+    const charges = (this.world.database.state.lane(lane) as LaneRow).ledger.guard?.charges.get(txId) ?? null;
+    return charges === null || charges.length === 0 ? null : standing(charges);
+  }
+
+  /** What the mined transaction paid, if it is ours. */
+  private paidFor({ receipt, attempts }: TransactionRow): Amounts {
+    const own = attempts.find(({ txHash, foreign }) => txHash === receipt?.txHash && foreign !== true);
+    const hash = own?.txHash ?? null;
+    const mined = hash === null ? null : this.world.chain.receipt(hash);
+    const sent = hash === null ? null : this.world.chain.transaction(hash);
+    if (mined === null || sent === null) return NOTHING;
+    // Only the hash was reported, so the value is not known.
+    const isKnown = mined.status === "success" && own?.kind !== "external";
+    const value = isKnown ? sent.value : 0n;
+    return { value, cost: value + mined.gasUsed * (mined.effectiveGasPrice ?? 0n) };
+  }
+
+  /** The use of a signer or a key is the sum of its charges. */
+  private compared(name: string, use: Use | undefined, isIts: (row: TransactionRow) => boolean): readonly string[] {
+    if (use === undefined) return [];
+    const charges = this.world
+      .rows()
+      .filter(isIts)
+      .flatMap(({ lane, txId }) => this.world.database.state.lane(lane)?.ledger.guard?.charges.get(txId) ?? []);
+    const sum = (isIn: (hourMs: number) => boolean) =>
+      charges.filter(({ hourMs }) => isIn(hourMs)).reduce<Amounts>(plus, NOTHING);
+    const hour = sum((hourMs) => hourOf(hourMs) === use.hourMs);
+    const day = sum((hourMs) => Math.floor(hourMs / DAY_MS) === Math.floor(use.hourMs / DAY_MS));
+    const isSame = (a: Amounts, b: Amounts) => a.value === b.value && a.cost === b.cost;
+    if (isSame(hour, use.hour) && isSame(day, use.day)) return [];
+    return [`${name} counts ${use.hour.cost} and ${use.day.cost}, and its charges are ${hour.cost} and ${day.cost}`];
+  }
+}
