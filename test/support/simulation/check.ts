@@ -1,4 +1,6 @@
+import { parseTransaction } from "viem/utils";
 import { expect } from "vitest";
+import type { Hex } from "../../../src/domain/lane.ts";
 import { feeCap } from "../../../src/domain/transaction/fees.ts";
 import { isSettled } from "../../../src/domain/transaction/transitions.ts";
 import type { HistoryRecord } from "../../../src/ports/query-store.ts";
@@ -9,6 +11,7 @@ import { SIGNERS } from "../world.ts";
 import { FALSE_REFUSAL, FURNACE } from "./callers.ts";
 import { WIDEST_JUMP_MS } from "./crew.ts";
 import { type Simulation, seenBy } from "./simulate.ts";
+import { blobCostOf } from "./spend-kinds.ts";
 
 /** Checks everything that must hold after a simulation, whatever happened in it. */
 export function checkSimulation(simulation: Simulation): void {
@@ -114,8 +117,16 @@ function checkCosts({ world }: Simulation): void {
   const ours = world
     .rows()
     .flatMap(({ attempts }) => attempts.filter(({ kind, foreign }) => kind !== "external" && !foreign));
-  const dear = ours.filter(({ gas, fees }) => feeCap(fees) > feePerGas || gas * feeCap(fees) > gasCost);
+  const dear = ours.filter(({ gas, fees, rawTransaction }) => {
+    return feeCap(fees) > feePerGas || gas * feeCap(fees) + blobCostIn(rawTransaction) > gasCost;
+  });
   expect(dear, "no attempt above the ceilings").toEqual([]);
+}
+
+function blobCostIn(rawTransaction: Hex | null): bigint {
+  if (rawTransaction === null || !rawTransaction.startsWith("0x03")) return 0n;
+  const { maxFeePerBlobGas } = parseTransaction(rawTransaction as `0x03${string}`);
+  return blobCostOf({ blobFeeCap: maxFeePerBlobGas ?? 0n });
 }
 
 /**

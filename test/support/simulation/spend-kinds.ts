@@ -13,6 +13,8 @@ export interface SpentPayload {
   readonly data: Hex;
   readonly value: bigint;
   readonly gas: bigint;
+  /** Price cap of one blob (EIP-4844) per unit of its gas; absent: no blob. Only a caller that signs itself has blobs. */
+  readonly blobFeeCap?: bigint;
 }
 
 export interface Spend {
@@ -28,7 +30,8 @@ export const TOKEN: Address = `0x${"c".repeat(40)}`;
 export const TOKEN_GAS = 9_000n;
 const FRIEND: Address = `0x${"d".repeat(40)}`;
 const STRANGER: Address = `0x${"e".repeat(40)}`;
-const FEE = 20_000_000_000n;
+export const FEE = 20_000_000_000n;
+const BLOB_GAS = 131_072n;
 const PLAIN_GAS = 21_000n;
 const CALL_GAS = 60_000n;
 const TRANSFER = "a9059cbb";
@@ -65,6 +68,11 @@ const NIGHTLY_HOURS = { text: "12:00-23:59", from: 12 * 60, to: 23 * 60 + 59 };
 
 /** Times of day at which simulations with these policies begin: most cross the end of an hour, a day or a period. */
 const BEGINNINGS_MS = [0, 43_195_000, 50_391_000, 86_335_000, 86_394_000, 86_385_000] as const;
+
+/** Cost of a payload's blob at its price cap. */
+export function blobCostOf({ blobFeeCap = 0n }: Pick<SpentPayload, "blobFeeCap">): bigint {
+  return BLOB_GAS * blobFeeCap;
+}
 
 export function beginningOf(dice: Dice): number {
   return dice.pick(BEGINNINGS_MS);
@@ -109,7 +117,7 @@ export const CLOSED_POLICIES = policiesOf(documentWith([STRANGER]));
 /** Judges a payload by the rules above, as a reader of the document would, and not by the code that judges it. */
 export function verdictOf({ signer, owner, payload }: Spend, at: Date): Verdict {
   const { to, value, gas } = payload;
-  const cost = value + gas * FEE;
+  const cost = value + gas * FEE + blobCostOf(payload);
   if (signer === STRICT && to === STRANGER) return "never";
   const minute = at.getUTCHours() * 60 + at.getUTCMinutes();
   switch (owner) {
@@ -147,6 +155,13 @@ function shopMayCall({ to, data }: SpentPayload): boolean {
 
 function transferOf(receiver: string, amount: bigint, selector = TRANSFER): Hex {
   return `0x${selector}${receiver.padStart(64, "0")}${amount.toString(16).padStart(64, "0")}`;
+}
+
+/** Draws a payload with a blob: below and above what a key may pay, or above every ceiling. */
+export function drawBlob(dice: Dice): Spend {
+  const payload = { to: TO, data: "0x", gas: PLAIN_GAS, value: UNIT, blobFeeCap: dice.pick([1n, 100_000n]) } as const;
+  const owner = dice.pick([COSTLY, COSTLY, CAREFUL, RICH]);
+  return { signer: dice.pick(SIGNERS), owner, payload: owner === RICH ? { ...payload, blobFeeCap: FEE } : payload };
 }
 
 /** Draws a payload that the rules allow, or that is at or beyond one of their bounds. */

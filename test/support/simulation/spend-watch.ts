@@ -106,7 +106,7 @@ export class SpendWatch {
     // Only the hash was reported, so the value is not known.
     const isKnown = mined.status === "success" && own?.kind !== "external";
     const value = isKnown ? sent.value : 0n;
-    return { value, cost: value + mined.gasUsed * (mined.effectiveGasPrice ?? 0n) };
+    return { value, cost: value + mined.gasUsed * (mined.effectiveGasPrice ?? 0n) + (mined.besideGas ?? 0n) };
   }
 
   /** The use of a signer or a key is the sum of its charges. */

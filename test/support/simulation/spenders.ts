@@ -1,15 +1,17 @@
+import { serializeTransaction } from "viem/utils";
 import { FencepostError } from "../../../src/domain/errors.ts";
 import type { Hex } from "../../../src/domain/lane.ts";
 import { isSettled } from "../../../src/domain/transaction/transitions.ts";
 import type { Dice } from "../../../src/main/dev/chaos/dice.ts";
-import { FakeSigner } from "../../doubles/memory-signer.ts";
 import { waitingIntake } from "../../doubles/memory-store/state.ts";
-import { CHAIN_ID, SIGNERS, type World, type WorldNode } from "../world.ts";
+import { CHAIN_ID, type World, type WorldNode } from "../world.ts";
 import { Actor } from "./actor.ts";
 import { FALSE_REFUSAL } from "./callers.ts";
 import {
   CLOSED_POLICIES,
+  drawBlob,
   drawSpend,
+  FEE,
   requestOf,
   SHOP,
   SPENDING_POLICIES,
@@ -33,7 +35,6 @@ type Ask = (api: WorldNode["node"]["api"]) => Promise<unknown>;
  */
 export class Spenders extends Actor {
   readonly watch: SpendWatch;
-  private readonly signer = new FakeSigner(SIGNERS);
   private serial = 0;
   private isChanging = false;
   /** True once the shop may have been forbidden what it sends. */
@@ -76,18 +77,26 @@ export class Spenders extends Actor {
 
   /** Reserves a nonce and submits bytes for it that the key may send, or may not; or forgets it. */
   private async submit(): Promise<void> {
-    const spend = drawSpend(this.dice);
+    const spend = this.dice.chance(0.4) ? drawBlob(this.dice) : drawSpend(this.dice);
     const serial = ++this.serial;
     const request = { signer: spend.signer, ttl: "3s", requestId: `reserved ${serial}` };
     const reserved = await this.once((api) => api.reserveNonce(request, spend.owner));
     if (typeof reserved !== "object" || reserved === null || this.dice.chance(0.3)) return;
     const { reservation } = reserved as Awaited<ReturnType<WorldNode["node"]["api"]["reserveNonce"]>>;
-    const { value, gas, to, data } = spend.payload;
-    const fees = { type: "eip1559", maxFeePerGas: 20_000_000_000n, maxPriorityFeePerGas: 1_000_000_000n } as const;
-    const content = { to, data: data.toLowerCase() as Hex, value, gas, fees, accessList: [] } as const;
-    const [made] = await this.signer.sign(spend.signer, [{ chainId: CHAIN_ID, nonce: reservation.nonce, ...content }]);
-    const rawTransaction = made?.rawTransaction;
+    const rawTransaction = this.sign(spend, reservation.nonce);
     await this.follow(spend, (api) => api.submitReserved(reservation.reservationId, { rawTransaction }));
+  }
+
+  /** Signs as `FakeSigner` would if it supported blobs. */
+  private sign({ signer, payload }: Spend, nonce: number): Hex {
+    const { to, data, value, gas, blobFeeCap } = payload;
+    const fees = { maxFeePerGas: FEE, maxPriorityFeePerGas: 1_000_000_000n };
+    const content = { chainId: CHAIN_ID, nonce, to, data: data.toLowerCase() as Hex, value, gas, ...fees };
+    const s: Hex = `0x${(this.serial + 1).toString(16).padStart(64, "0")}`;
+    const signature = { r: `0x${signer.slice(2).padStart(64, "0")}`, s, yParity: 0 } as const;
+    if (blobFeeCap === undefined) return serializeTransaction({ type: "eip1559", ...content }, signature);
+    const blobs = { maxFeePerBlobGas: blobFeeCap, blobVersionedHashes: [`0x01${"00".repeat(31)}` as Hex] };
+    return serializeTransaction({ type: "eip4844", ...content, ...blobs }, signature);
   }
 
   private decide(): void {
