@@ -1,11 +1,11 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { apply, isSpent, type Ledger, type LedgerWrite } from "../../../src/domain/ledger/index.ts";
+import { apply } from "../../../src/domain/ledger/index.ts";
 import { TRANSITIONS } from "../../../src/domain/transaction/transitions.ts";
 import { newLedger } from "../../support/whole-ledger.ts";
 import { chaptersOf, unlessMistaken } from "./chapters.ts";
 import { wordsOf } from "./contents.ts";
-import { NaiveLane } from "./naive-lane.ts";
+import { NaiveLane, outcomeOf, standing, standingOf } from "./naive-lane.ts";
 import { LANE, story, WriteMaker } from "./story.ts";
 
 describe("a ledger and a naive reference lane with the same writes", () => {
@@ -69,48 +69,3 @@ const WORTH_SEEING = [
   ...["settleIntake done", "unwatch done", "suspend done", "align at"],
   ...Object.keys(TRANSITIONS).filter((event) => !BEFORE_A_NONCE.includes(event)),
 ];
-
-function outcomeOf(naive: NaiveLane, write: LedgerWrite, at: Date): string {
-  try {
-    return naive.apply(write, at.getTime());
-  } catch {
-    return "mistake";
-  }
-}
-
-function standing(ledger: Ledger) {
-  const places: (readonly [number, string])[] = [
-    ...[...ledger.nonces.known()].map(([nonce, txId]) => [nonce, `tx:${txId}`] as const),
-    ...[...ledger.reserved.known()].map(([nonce, id]) => [nonce, `reserved:${id}`] as const),
-    ...[...ledger.holes.known()].map(([nonce, { why }]) => [nonce, `hole:${why}`] as const),
-  ];
-  return {
-    ...{ cursor: ledger.cursor, suspendedBy: ledger.suspendedBy, reconciled: ledger.reconciled },
-    places: places.sort(([a], [b]) => a - b),
-    transactions: [...ledger.transactions.known()].map(
-      ([txId, { state, subState, nonce, live, attemptCount, details }]) => [
-        txId,
-        { state, subState, nonce, live, attempts: attemptCount, block: details?.receipt?.blockNumber ?? null },
-      ],
-    ),
-    reservations: [...ledger.reservations.known()].map(([id, { nonce, state }]) => [id, nonce, state]),
-    owners: [...ledger.requests.known()].map(([requestId, owner]) => [
-      requestId,
-      isSpent(owner) ? "spent" : owner.txId,
-    ]),
-  };
-}
-
-function standingOf(naive: NaiveLane): ReturnType<typeof standing> {
-  const byKey = <T>(map: ReadonlyMap<string, T>) => [...map].sort(([a], [b]) => (a < b ? -1 : 1));
-  return {
-    ...{ cursor: naive.cursor, suspendedBy: naive.suspendedBy as Ledger["suspendedBy"], reconciled: naive.reconciled },
-    places: [...naive.places].sort(([a], [b]) => a - b),
-    transactions: byKey(naive.transactions).map(([txId, { state, subState, nonce, live, attempts, block }]) => [
-      txId,
-      { state, subState, nonce, live, attempts, block },
-    ]),
-    reservations: byKey(naive.reservations).map(([id, { nonce, state }]) => [id, nonce, state]),
-    owners: byKey(naive.owners),
-  };
-}

@@ -1,7 +1,16 @@
-import type { AllocateWrite, BindWrite, LedgerWrite, TransitionItem } from "../../../src/domain/ledger/index.ts";
+import {
+  type AllocateWrite,
+  type BindWrite,
+  isSpent,
+  type Ledger,
+  type LedgerWrite,
+  type SettleIntakeWrite,
+  type TransitionItem,
+} from "../../../src/domain/ledger/index.ts";
 import type { Intent } from "../../../src/domain/transaction/transaction.ts";
 import { isSettled, type Status, TRANSITIONS, transition } from "../../../src/domain/transaction/transitions.ts";
 
+type IntakeResult = SettleIntakeWrite["results"][number];
 type Named = Pick<Intent, "txId" | "requestId" | "fingerprint">;
 interface NaiveTransaction extends Named, Status {
   nonce: number | null;
@@ -13,12 +22,19 @@ interface NaiveTransaction extends Named, Status {
   pinned?: boolean;
 }
 
+interface NaiveIntent extends Named {
+  readonly unanswered: boolean;
+  readonly held?: boolean;
+  readonly validUntil?: Date | undefined;
+}
+
 interface NaiveReservation {
   readonly nonce: number;
   readonly requestId: string | null;
   readonly owner: string | null;
   state: string;
   readonly endsMs: number;
+  readonly ttlMs: number;
 }
 
 /**
@@ -43,8 +59,10 @@ export class NaiveLane {
    * person's decision.
    */
   repairs: number[] = [];
-  waiting = new Map<number, Named & { readonly unanswered: boolean }>();
+  waiting = new Map<number, NaiveIntent>();
   owners = new Map<string, string>();
+  /** Transactions that have the request ids of pools, in any lane, by pool and request id. */
+  pooled = new Map<string, Pick<NaiveTransaction, "txId" | "fingerprint">>();
 
   apply(write: LedgerWrite, nowMs: number): string {
     switch (write.kind) {
@@ -69,13 +87,7 @@ export class NaiveLane {
           if (isSettled(tx.state) && tx.block !== null && tx.block <= write.throughBlock) tx.live = false;
         return "done";
       case "settleIntake":
-        for (const result of write.results) {
-          const row = this.waiting.get(result.intakeId);
-          this.waiting.delete(result.intakeId);
-          if (row === undefined || result.result === "alias") continue;
-          const isDeclined = row.unanswered && result.result === "refused" && result.problem !== undefined;
-          if (!isDeclined) this.insert(row, null, result.event === "refuse");
-        }
+        for (const result of write.results) this.settleIntake(result, nowMs);
         return "done";
       case "reserve": {
         const { reservationId, requestId, ttlMs, owner: key, most } = write;
@@ -93,13 +105,17 @@ export class NaiveLane {
           owner: key,
           state: "RESERVED",
           endsMs: nowMs + ttlMs,
+          ttlMs,
         });
         return `reserved ${nonce}`;
       }
       case "release":
         return this.settle(write.reservationId, "RELEASED", { nowMs, place: "hole:released" });
       case "expire": {
-        const past = [...this.reservations].filter(([, each]) => each.state === "RESERVED" && each.endsMs <= nowMs);
+        // If far more than its time is left, the clock was set back.
+        const past = [...this.reservations].filter(([, { state, endsMs, ttlMs }]) => {
+          return state === "RESERVED" && (endsMs <= nowMs || endsMs - nowMs > 2 * ttlMs);
+        });
         for (const [id] of past) this.settle(id, "EXPIRED", { nowMs: 0, place: "hole:expired" });
         return `holes ${past.map(([, { nonce }]) => nonce).sort((a, b) => a - b)}`;
       }
@@ -123,6 +139,38 @@ export class NaiveLane {
   private isHeld = () => !this.reconciled || this.suspendedBy === "HISTORY";
   private isHole = (nonce: number) => this.places.get(nonce)?.startsWith("hole:") === true;
   private isFree = (nonce: number) => this.isHole(nonce) && this.places.get(nonce) !== "hole:expired";
+
+  private settleIntake(result: IntakeResult, nowMs: number): void {
+    const row = this.waiting.get(result.intakeId);
+    if (row === undefined) return;
+    if (result.result === "decided") {
+      this.decide(row, result, nowMs);
+      return;
+    }
+    this.waiting.delete(result.intakeId);
+    if (result.result === "alias") return;
+    const isDeclined = row.unanswered && result.problem !== undefined;
+    const isOurs = row.unanswered || result.ifUnanswered !== true;
+    if (!isDeclined && isOurs) this.insert(row, null, result.event === "refuse");
+  }
+
+  /** Without policies nothing waits for approval: an intent is held, released, called off while it is held, or expires. */
+  private decide(
+    row: NaiveIntent,
+    { event, intakeId }: Extract<IntakeResult, { result: "decided" }>,
+    nowMs: number,
+  ): void {
+    if (event === "hold" || event === "unhold") return;
+    const isLate = row.held !== true && isOver(row.validUntil, nowMs);
+    if (!isLate && !(event === "callOff" && row.held === true)) return;
+    this.waiting.delete(intakeId);
+    const twin = this.transactions.get(this.owners.get(row.requestId ?? "") ?? "");
+    const isAlias = twin !== undefined && twin.fingerprint === row.fingerprint && twin.txId !== row.txId;
+    const isDeclined = row.unanswered && isOver(row.validUntil, nowMs);
+    if (isAlias || isDeclined) return;
+    const subState = isLate ? "EXPIRED" : "CANCELLED";
+    Object.assign(this.insert(row, null, twin === undefined), { subState });
+  }
 
   private insert({ txId, requestId, fingerprint }: Named, nonce: number | null, isOwner: boolean): NaiveTransaction {
     if (this.transactions.has(txId)) throw new Error("it exists");
@@ -150,10 +198,14 @@ export class NaiveLane {
   ): string {
     const { txId, requestId, fingerprint, validUntil } = intent;
     const isNamed = intakeId !== undefined || mayExist === true;
-    const twin = this.transactions.get(this.owners.get(requestId ?? "") ?? (isNamed ? txId : ""));
+    const pool = requestId === null || intent.pool === undefined ? "" : `${intent.pool} ${requestId}`;
+    const ofPool = this.pooled.get(pool);
+    const owner = this.owners.get(requestId ?? "");
+    const twin = this.transactions.get(owner ?? "") ?? ofPool ?? this.transactions.get(isNamed ? txId : "");
     if (twin !== undefined) return `${twin.fingerprint === fingerprint ? "again" : "reused"} ${twin.txId}`;
     if (this.isHeld()) return "held";
     if (intakeId !== undefined && this.waiting.get(intakeId)?.txId !== txId) throw new Error("it does not wait");
+    if (intakeId !== undefined && this.waiting.get(intakeId)?.held === true) return "held";
     if (isOver(validUntil, nowMs)) return "expired";
     const isPinned = intent.exactNonce !== undefined;
     const next = Math.max(this.cursor ?? 0, write.floor ?? 0);
@@ -163,6 +215,7 @@ export class NaiveLane {
     if (nonce === null) return "noCursor";
     this.waiting.delete(intakeId ?? -1);
     Object.assign(this.insert(intent, nonce, true), { validUntil, pinned: isPinned });
+    if (pool !== "") this.pooled.set(pool, { txId, fingerprint });
     return `created ${nonce}`;
   }
 
@@ -274,4 +327,51 @@ export class NaiveLane {
 
 function isOver(validUntil: Date | undefined, nowMs: number): boolean {
   return validUntil !== undefined && validUntil.getTime() <= nowMs;
+}
+
+/** Outcome of a write to the naive lane, in the words of `wordsOf`. */
+export function outcomeOf(naive: NaiveLane, write: LedgerWrite, at: Date): string {
+  try {
+    return naive.apply(write, at.getTime());
+  } catch {
+    return "mistake";
+  }
+}
+
+/** What a ledger and a naive lane with the same writes have in common. */
+export function standing(ledger: Ledger) {
+  const places: (readonly [number, string])[] = [
+    ...[...ledger.nonces.known()].map(([nonce, txId]) => [nonce, `tx:${txId}`] as const),
+    ...[...ledger.reserved.known()].map(([nonce, id]) => [nonce, `reserved:${id}`] as const),
+    ...[...ledger.holes.known()].map(([nonce, { why }]) => [nonce, `hole:${why}`] as const),
+  ];
+  return {
+    ...{ cursor: ledger.cursor, suspendedBy: ledger.suspendedBy, reconciled: ledger.reconciled },
+    places: places.sort(([a], [b]) => a - b),
+    transactions: [...ledger.transactions.known()].map(
+      ([txId, { state, subState, nonce, live, attemptCount, details }]) => [
+        txId,
+        { state, subState, nonce, live, attempts: attemptCount, block: details?.receipt?.blockNumber ?? null },
+      ],
+    ),
+    reservations: [...ledger.reservations.known()].map(([id, { nonce, state }]) => [id, nonce, state]),
+    owners: [...ledger.requests.known()].map(([requestId, owner]) => [
+      requestId,
+      isSpent(owner) ? "spent" : owner.txId,
+    ]),
+  };
+}
+
+export function standingOf(naive: NaiveLane): ReturnType<typeof standing> {
+  const byKey = <T>(map: ReadonlyMap<string, T>) => [...map].sort(([a], [b]) => (a < b ? -1 : 1));
+  return {
+    ...{ cursor: naive.cursor, suspendedBy: naive.suspendedBy as Ledger["suspendedBy"], reconciled: naive.reconciled },
+    places: [...naive.places].sort(([a], [b]) => a - b),
+    transactions: byKey(naive.transactions).map(([txId, { state, subState, nonce, live, attempts, block }]) => [
+      txId,
+      { state, subState, nonce, live, attempts, block },
+    ]),
+    reservations: byKey(naive.reservations).map(([id, { nonce, state }]) => [id, nonce, state]),
+    owners: byKey(naive.owners),
+  };
 }

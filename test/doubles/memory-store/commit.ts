@@ -6,6 +6,7 @@ import {
   type Guard,
   inOrder,
   type Ledger,
+  type LedgerOutcome,
   type LedgerWrite,
   Part,
   type WaitingIntent,
@@ -24,6 +25,14 @@ import { pooledFor } from "./pools.ts";
 import { type DatabaseState, isAlive, type LaneRow, sameLane } from "./state.ts";
 import { UndoLog } from "./undo-log.ts";
 
+/** A write that a commit applied, the lane's ledger that it found, and its outcome. */
+export interface Applied {
+  readonly before: Ledger;
+  readonly write: LedgerWrite;
+  readonly outcome: LedgerOutcome;
+  readonly at: Date;
+}
+
 /** One database transaction of the double: the state that it reads and changes, and the log for its rollback. */
 export interface Work {
   readonly state: DatabaseState;
@@ -32,6 +41,7 @@ export interface Work {
   readonly policies: Policies | null;
   /** Changes to lanes so far, one entry per write. */
   readonly changes: LaneChanges[];
+  readonly applied: Applied[];
 }
 
 export function commitWrites(
@@ -39,13 +49,14 @@ export function commitWrites(
   writes: readonly LaneWrite[],
   { now, policies }: Pick<Work, "now" | "policies">,
 ): Committed {
-  const work: Work = { state, log: new UndoLog(), now, policies, changes: [] };
+  const work: Work = { state, log: new UndoLog(), now, policies, changes: [], applied: [] };
   try {
     const outcomes: WriteOutcome[] = writes.map(() => ({ status: "fenced" }));
     for (const place of inOrder(writes)) {
       const write = writes[place] as LaneWrite;
       if (holds(state, write.fence, now)) outcomes[place] = outcomeOf(work, write);
     }
+    state.onCommitted(work.applied);
     return { outcomes, changes: work.changes };
   } catch (error) {
     work.log.rollback();
@@ -79,6 +90,7 @@ function applyWrite(work: Work, write: LedgerWrite): WriteOutcome {
   const loaded = loadedFor(state, lane, write);
   const guard = guardOf(work, loaded);
   const { ledger, outcome, changes } = apply({ ...loaded, guard }, write, now);
+  work.applied.push({ before: loaded, write, outcome, at: now });
   // Keep the policy charges that are already recorded, even if this node has no policies.
   log.assign(lane, { ledger: ledger.guard === null ? { ...ledger, guard: loaded.guard } : ledger });
   if (ledger.guard !== null) log.set(state.keyUse, ledger.lane.chainId, ledger.guard.keyUse);

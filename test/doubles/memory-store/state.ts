@@ -24,6 +24,7 @@ import type { CompletionRecord, HistoryRecord, LaneDecisionRecord } from "../../
 import type { NodeReport, TakeoverRecord } from "../../../src/ports/sight-store.ts";
 import { newLedger } from "../../support/whole-ledger.ts";
 
+import type { Applied } from "./commit.ts";
 import type { LeftRequestRow } from "./left-requests.ts";
 import type { NoticeEntry } from "./notices.ts";
 import type { PoolChoiceRow } from "./pools.ts";
@@ -228,6 +229,8 @@ export class DatabaseState {
    */
   epochHistory = 1;
   epochMayHaveLost = false;
+  /** Called after each commit with the writes to ledgers that it applied. */
+  onCommitted: (applied: readonly Applied[]) => void = () => undefined;
 
   /** A copy that later changes do not affect. */
   copy(): DatabaseState {

@@ -30,6 +30,8 @@ export function checkSimulation(simulation: Simulation): void {
   expect(signed, `signatures: ${signed.join("; ")}`).toEqual([]);
   const spent = [...(simulation.spenders?.watch.violations ?? []), ...(simulation.spenders?.watch.settled() ?? [])];
   expect(spent, `limits: ${spent.join("; ")}`).toEqual([]);
+  const differing = simulation.shadow?.differences() ?? [];
+  expect(differing, `the ledger and its naive reference: ${differing.slice(0, 3).join("; ")}`).toEqual([]);
   expect(consumer.violations, "I8: every number once, in order").toEqual([]);
   const { losses } = simulation;
   expect(seenBy(simulation), "I8: the consumer saw what was said").toEqual(world.database.state.completions);

@@ -20,6 +20,7 @@ import { Messages } from "./messages.ts";
 import { Operators } from "./operators.ts";
 import { Payers } from "./payers.ts";
 import { Reservers } from "./reservers.ts";
+import { Shadow } from "./shadow.ts";
 import { beginningOf, SPENDING_POLICIES, TOKEN, TOKEN_GAS } from "./spend-kinds.ts";
 import { Spenders } from "./spenders.ts";
 import { Stops } from "./stops.ts";
@@ -131,6 +132,8 @@ export interface Simulation {
   readonly messages: Messages | null;
   /** Null in a simulation whose API keys have no limits. */
   readonly spenders: Spenders | null;
+  /** Null in a simulation with policies or losses. */
+  readonly shadow: Shadow | null;
 }
 
 /** Longest time between a commit and its effect on the memory of a node without faults. */
@@ -183,6 +186,7 @@ export async function simulate(scenario: Scenario, trace?: Trace): Promise<Simul
   const lossDice = new Dice(seed + LOSS_SEEDS);
   const isPlain = webhooks === null && messages === null && spenders === null;
   const losses = lossDice.chance(WITH_LOSSES) && isPlain ? new Losses(world, lossDice) : null;
+  const shadow = !hasMessages && spenders === null && losses === null ? new Shadow(world) : null;
   const reservers = new Reservers(world, dice, crew.up);
   const operators = new Operators(world, dice, crew.up, stops);
   const payers = new Payers(world, feeDice, crew.up);
@@ -192,7 +196,7 @@ export async function simulate(scenario: Scenario, trace?: Trace): Promise<Simul
   const clerks = new Clerks(world, clerkDice, up);
   const actors = { callers, reservers, operators, payers, holders, killers, clerks };
   const hasClerks = clerkDice.chance(WITH_CLERKS);
-  const simulation = { world, ...actors, stops, terms, losses, consumer, crew, webhooks, messages, spenders };
+  const simulation = { world, ...actors, stops, terms, losses, consumer, crew, webhooks, messages, spenders, shadow };
   const nodes = dice.int(1, MOST_NODES);
   for (let i = 0; i < nodes; i++) crew.start();
   void consumer.follow();
