@@ -23,6 +23,7 @@ export function checkSimulation(simulation: Simulation): void {
   expect(violations, `nothing starts after a stop is answered: ${violations.join("; ")}`).toEqual([]);
   const { violations: foreign } = simulation.terms;
   expect(foreign, `I1: nothing is sent after another node has taken the lane: ${foreign.join("; ")}`).toEqual([]);
+  expect(crew.keys.violations, `keys: ${crew.keys.violations.join("; ")}`).toEqual([]);
   const delivered = simulation.webhooks?.watch.violations ?? [];
   expect(delivered, `webhooks: ${delivered.join("; ")}`).toEqual([]);
   const signed = simulation.messages?.watch.violations ?? [];

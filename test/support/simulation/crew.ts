@@ -9,6 +9,7 @@ import { Faults, type ReceiptLie } from "../../doubles/simulated-chain/faults.ts
 import { MESSAGE_FAILPOINTS, NONCE_FAILPOINTS, TRANSACTION_FAILPOINTS } from "../nonce-failpoints.ts";
 import { watchMemory } from "../remembered.ts";
 import { TO, type World, type WorldNode } from "../world.ts";
+import { KeyWatch } from "./key-watch.ts";
 import type { Messages } from "./messages.ts";
 import { countCalls } from "./places.ts";
 import type { Receivers } from "./receivers.ts";
@@ -175,6 +176,7 @@ export class Crew {
   private readonly receivers: Receivers | null;
   private readonly messages: Messages | null;
   private readonly spenders: Spenders | null;
+  readonly keys: KeyWatch;
 
   constructor(world: World, dice: Dice, options: CrewOptions) {
     this.world = world;
@@ -188,6 +190,7 @@ export class Crew {
     this.receivers = options.receivers;
     this.messages = options.messages;
     this.spenders = options.spenders;
+    this.keys = new KeyWatch(world, options.wireDice, options.stops);
   }
 
   /** The nodes to which a load balancer would send requests. */
@@ -223,6 +226,7 @@ export class Crew {
     });
     this.watchCommits(entry);
     this.terms.follow(entry);
+    this.keys.follow(entry);
     watchMemory(entry.store, (what) => this.violations.push(what));
     // Report false prices from the first response on, so that the node has no honest block to compare them with.
     if (this.feeDice.chance(0.15)) this.lie(entry);
@@ -294,6 +298,7 @@ export class Crew {
   jumpDatabaseClock(dice: Dice): void {
     this.world.database.aheadMs = dice.pick(DATABASE_WRONG_BY_MS);
     this.terms.doubt(null);
+    this.keys.wasSet = true;
     this.count("database clock jumped");
   }
 

@@ -17,8 +17,8 @@ export class Stops {
   readonly violations: string[] = [];
   /** Number of stops of each kind that came into force. */
   readonly counts = new Map<string, number>();
-  /** Active stops: what each one stops, and the node it applies to (null: all nodes). */
-  private readonly inForce = new Map<string, WorldNode | null>();
+  /** Active stops: what each one stops, the node it applies to (null: all nodes), and since when. */
+  private readonly inForce = new Map<string, { readonly bound: WorldNode | null; readonly since: Date }>();
   /**
    * For each stop, the time of the last request that ended it, or that was allowed to cause a send although the stop
    * was active.
@@ -53,7 +53,7 @@ export class Stops {
   answered(subject: string, node: WorldNode | null = null): void {
     const liftedAt = this.lifted.get(subject) ?? Number.NEGATIVE_INFINITY;
     if (this.world.clock.monotonicMs() - liftedAt <= LATE_MS) return;
-    this.inForce.set(subject, node);
+    this.inForce.set(subject, { bound: node, since: this.world.clock.now() });
     const kind = `stopped: ${subject.split(" ", 1)[0]}`;
     this.counts.set(kind, (this.counts.get(kind) ?? 0) + 1);
   }
@@ -74,10 +74,16 @@ export class Stops {
     return this.bindingOf(["everything", `kill ${signer}`, `signer ${signer}`], node);
   }
 
+  /** Since when a stop forbids this node to sign for the signer; null if there is none. */
+  since(signer: string, node: WorldNode): Date | null {
+    const subject = this.forbids(signer, node);
+    return subject === null ? null : (this.inForce.get(subject)?.since ?? null);
+  }
+
   private bindingOf(subjects: readonly string[], node: WorldNode): string | null {
     const binds = (subject: string) => {
-      const bound = this.inForce.get(subject);
-      return bound !== undefined && (bound === null || bound === node);
+      const stop = this.inForce.get(subject);
+      return stop !== undefined && (stop.bound === null || stop.bound === node);
     };
     return subjects.find(binds) ?? null;
   }
