@@ -55,6 +55,14 @@ describe("realigning a lane's next nonce with the chain", () => {
     expect(await operated.lane(entry, "realign", { nonce: 50 })).toMatchObject([{ cursor: 42 }]);
   });
 
+  it("leaves no nonce out of a lane that has no next nonce yet", async () => {
+    world = new World({ signers: [SIGNER] });
+    operated = new OperatedWorld(world);
+    const entry = await world.startNode();
+    expect(await operated.lane(entry, "realign", { nonce: 2 })).toMatchObject([{ cursor: 0 }]);
+    await operated.settled(await operated.create(entry));
+  });
+
   it("never frees a nonce that may have been sent", async () => {
     const entry = await start();
     world.holdBlocks();

@@ -2,8 +2,10 @@ import {
   type AllocateWrite,
   type BindWrite,
   isSpent,
+  type LaneDecision,
   type Ledger,
   type LedgerWrite,
+  type RealignWrite,
   type SettleIntakeWrite,
   type TransitionItem,
 } from "../../../src/domain/ledger/index.ts";
@@ -64,6 +66,9 @@ export class NaiveLane {
   /** Transactions that have the request ids of pools, in any lane, by pool and request id. */
   pooled = new Map<string, Pick<NaiveTransaction, "txId" | "fingerprint">>();
 
+  /** Keys of actions that were carried out. */
+  private readonly keys = new Set<string>();
+
   apply(write: LedgerWrite, nowMs: number): string {
     switch (write.kind) {
       case "allocate":
@@ -78,9 +83,9 @@ export class NaiveLane {
       case "align":
         return this.raise(write.floor);
       case "realign":
-        return this.realign(write.floor);
+        return this.isFirst(write.decision) ? this.realign(write) : `at ${this.cursor ?? write.floor}`;
       case "suspend":
-        this.suspendedBy = write.suspended ? (this.suspendedBy ?? "OPERATOR") : null;
+        if (this.isFirst(write.decision)) this.suspendedBy = write.suspended ? (this.suspendedBy ?? "OPERATOR") : null;
         return "done";
       case "unwatch":
         for (const tx of this.transactions.values())
@@ -136,6 +141,18 @@ export class NaiveLane {
     }
   }
 
+  /** False for an action whose key was used before. */
+  private isFirst(decision: Pick<LaneDecision, "actionKey"> | null | undefined): boolean {
+    const key = JSON.stringify(decision?.actionKey);
+    if (key === undefined) return true;
+    if (this.keys.has(key)) return false;
+    this.keys.add(key);
+    return true;
+  }
+
+  private hasKeyOf = (decision: Pick<LaneDecision, "actionKey"> | null | undefined) =>
+    this.keys.has(JSON.stringify(decision?.actionKey) ?? "");
+
   private isHeld = () => !this.reconciled || this.suspendedBy === "HISTORY";
   private isHole = (nonce: number) => this.places.get(nonce)?.startsWith("hole:") === true;
   private isFree = (nonce: number) => this.isHole(nonce) && this.places.get(nonce) !== "hole:expired";
@@ -157,12 +174,14 @@ export class NaiveLane {
   /** Without policies nothing waits for approval: an intent is held, released, called off while it is held, or expires. */
   private decide(
     row: NaiveIntent,
-    { event, intakeId }: Extract<IntakeResult, { result: "decided" }>,
+    { event, intakeId, decision }: Extract<IntakeResult, { result: "decided" }>,
     nowMs: number,
   ): void {
-    if (event === "hold" || event === "unhold") return;
+    if (this.hasKeyOf(decision)) return;
+    if (event === "hold" || event === "unhold") return void this.isFirst(decision);
     const isLate = row.held !== true && isOver(row.validUntil, nowMs);
     if (!isLate && !(event === "callOff" && row.held === true)) return;
+    if (!isLate) this.isFirst(decision);
     this.waiting.delete(intakeId);
     const twin = this.transactions.get(this.owners.get(row.requestId ?? "") ?? "");
     const isAlias = twin !== undefined && twin.fingerprint === row.fingerprint && twin.txId !== row.txId;
@@ -229,6 +248,7 @@ export class NaiveLane {
     if ((event === "expire" || item.expires) && (tx.held || !isOver(tx.validUntil, nowMs))) return false;
     if (event === "expire" && tx.attempts === 0 && this.isBelowWhatStays(tx.nonce as number)) return false;
     if (claim !== undefined && tx.held && !item.decision && !item.sendRequested) return false;
+    if (this.hasKeyOf(item.decision)) return false;
     const to = transition({ state: tx.state, subState: tx.subState }, event);
     if (to.state !== item.to || to.subState !== item.subState) throw new Error("the table has no such road");
     const attempts = tx.attempts + (attempt === undefined ? 0 : 1);
@@ -236,6 +256,7 @@ export class NaiveLane {
     if (Math.max(claim?.ordinal ?? 0, accepted?.ordinal ?? 0) > attempts) throw new Error("no such attempt");
     if (item.to === "TRACKING" && attempts === 0) throw new Error("never signed");
     if (!this.moveNonce(tx, item, item.nonce ?? null)) return false;
+    this.isFirst(item.decision);
     if (receipt !== undefined) tx.block = receipt?.blockNumber ?? null;
     Object.assign(tx, to, { attempts });
     if (event === "hold" || event === "unhold") tx.held = event === "hold";
@@ -275,10 +296,11 @@ export class NaiveLane {
     return `at ${this.cursor}`;
   }
 
-  private realign(floor: number): string {
+  private realign({ floor, wanted = 0 }: RealignWrite): string {
     const left = [...this.reservations.values()].filter(({ state }) => state !== "RELEASED");
     const held = [...this.transactions.values(), ...left].map(({ nonce }) => (nonce ?? -1) + 1);
-    this.cursor = Math.min(this.cursor ?? Number.POSITIVE_INFINITY, Math.max(floor, ...held));
+    const lowest = Math.max(floor, ...held);
+    this.cursor = this.cursor === null ? lowest : Math.min(this.cursor, Math.max(lowest, wanted));
     for (const nonce of [...this.places.keys()]) if (nonce >= this.cursor) this.places.delete(nonce);
     return `at ${this.cursor}`;
   }
@@ -304,8 +326,9 @@ export class NaiveLane {
     return "settled";
   }
 
-  private bind({ reservation, nonce, intent }: BindWrite, nowMs: number): string {
+  private bind({ reservation, nonce, intent, decision }: BindWrite, nowMs: number): string {
     const requestId = this.owners.has(intent.requestId ?? "") ? null : intent.requestId;
+    if (this.hasKeyOf(decision)) return `conflict ${requestId}`;
     if (this.isHeld()) return `held ${requestId}`;
     const { reservationId = "", becomes = "EXPIRED" } = reservation ?? {};
     const isOther = becomes !== "EXPIRED" && this.reservations.get(reservationId)?.nonce !== nonce;
@@ -318,6 +341,7 @@ export class NaiveLane {
     }
     const result = becomes === "EXPIRED" ? "settled" : this.settle(reservationId, becomes, { nowMs, place: "" });
     if (result !== "settled") return `${result} ${requestId}`;
+    this.isFirst(decision);
     const tx = this.insert({ ...intent, requestId }, nonce, true);
     this.places.set(nonce, `tx:${tx.txId}`);
     Object.assign(tx, { state: "TRACKING", subState: "PENDING", attempts: 1 });

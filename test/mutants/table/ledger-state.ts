@@ -32,6 +32,12 @@ export const LEDGER_STATE = [
         'if (draft.isCarriedOut(decision?.actionKey)) return { status: "aligned", cursor: ledger.cursor ?? floor };',
         "",
       ],
+      [
+        "a realignment leaves no nonce out of a lane that has no next nonce",
+        "Math.min(ledger.cursor ?? lowest, Math.max(lowest, wanted))",
+        "Math.min(ledger.cursor ?? wanted, Math.max(lowest, wanted))",
+        ["test/application/operations/realign.test.ts"],
+      ],
       ["a realignment stays above reserved nonces", ", ledger.reserved.highestFrom(from)]", "]"],
       [
         "a suspension under a key that was used is not repeated",

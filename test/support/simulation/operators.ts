@@ -1,4 +1,4 @@
-import type { TransactionAction } from "../../../src/application/api.ts";
+import type { LaneAction, TransactionAction } from "../../../src/application/api.ts";
 import { FencepostError } from "../../../src/domain/errors.ts";
 import { isSettled } from "../../../src/domain/transaction/transitions.ts";
 import type { Dice } from "../../../src/main/dev/chaos/dice.ts";
@@ -22,6 +22,8 @@ const OF_KEYS = /^key\./;
 export class Operators extends Actor {
   /** Actions that a node reported as done: each must be in the transaction's history. */
   readonly obeyed: { readonly action: TransactionAction; readonly txId: string; readonly reason: string }[] = [];
+  /** Reasons of actions that were sent more than once under one idempotency key. */
+  readonly keyed = new Set<string>();
   private serial = 0;
   private readonly stops: Stops;
 
@@ -48,8 +50,16 @@ export class Operators extends Actor {
     const reason = `order ${++this.serial}`;
     const { action, fields } = this.deed();
     const request = { reason, ...fields };
-    const answer = await this.ask(({ node }) => node.api.act({ action, txId, request, actor: "operator:sim" }));
+    const key = this.dice.chance(0.5) ? { idempotencyKey: reason } : {};
+    const act = () => this.ask(({ node }) => node.api.act({ action, txId, request, actor: "operator:sim", ...key }));
+    const answer = await act();
     if (answer !== null) this.obeyed.push({ action, txId, reason });
+    if (key.idempotencyKey === undefined || this.dice.chance(0.5)) return;
+    // Repeated under its key, an action is not carried out again.
+    this.keyed.add(reason);
+    await this.world.clock.sleep(this.dice.int(0, 3_000));
+    this.stops.lift(`transaction ${txId}`);
+    await act();
   }
 
   private deed(): { readonly action: TransactionAction; readonly fields: object } {
@@ -66,11 +76,16 @@ export class Operators extends Actor {
   }
 
   private async pause(signer: string): Promise<void> {
-    const act = (action: "suspend" | "resume") =>
-      this.ask(({ node }) => node.api.actOnLane({ action, signer, request: { reason: "r" }, actor: "operator:sim" }));
+    const key = { idempotencyKey: `pause ${++this.serial}` };
+    const act = (action: LaneAction, request: object = {}, keyed = {}) =>
+      this.ask(({ node }) => {
+        const asked = { action, signer, request: { reason: "r", ...request }, actor: "operator:sim" };
+        return node.api.actOnLane({ ...asked, ...keyed });
+      });
     const subject = `signer ${signer}`;
-    const isDone = (await act("suspend")) !== null;
+    const isDone = (await act("suspend", {}, key)) !== null;
     if (isDone) this.stops.answered(subject);
+    if (this.dice.chance(0.5)) await act("realign", { nonce: this.dice.int(0, 6) });
     await this.world.clock.sleep(this.dice.int(100, 5_000));
     // A suspension without a response may still be carried out later. Wait, so that this cannot happen after the
     // resumption.
@@ -82,6 +97,8 @@ export class Operators extends Actor {
       await this.world.clock.sleep(200);
       this.stops.lift(subject);
     }
+    // Repeated late under its key, the suspension is not carried out again.
+    if (isDone && this.dice.chance(0.5)) await act("suspend", {}, key);
   }
 
   /** Returns null if the action was not carried out or its outcome is unknown. */

@@ -63,9 +63,7 @@ export const PLACES: Readonly<Record<CallId, Place | NoPlace>> = {
   resumeTransaction: "holders",
   suspendSigner: "operators",
   resumeSigner: "operators",
-  realignSigner: {
-    because: "no false count moves a nonce here, which the crew checks, so there is nothing to realign",
-  },
+  realignSigner: "operators",
   listKeys: "clerks",
   addKey: "clerks",
   revokeKey: "clerks",
