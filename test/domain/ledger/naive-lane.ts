@@ -12,6 +12,11 @@ import {
 import type { Intent } from "../../../src/domain/transaction/transaction.ts";
 import { isSettled, type Status, TRANSITIONS, transition } from "../../../src/domain/transaction/transitions.ts";
 
+interface Judged {
+  readonly nowMs: number;
+  readonly judged: string | undefined;
+}
+
 type IntakeResult = SettleIntakeWrite["results"][number];
 type Named = Pick<Intent, "txId" | "requestId" | "fingerprint">;
 interface NaiveTransaction extends Named, Status {
@@ -28,6 +33,7 @@ interface NaiveIntent extends Named {
   readonly unanswered: boolean;
   readonly held?: boolean;
   readonly validUntil?: Date | undefined;
+  readonly approval?: { readonly approved: boolean; readonly expiresAt: Date } | null;
 }
 
 interface NaiveReservation {
@@ -66,15 +72,19 @@ export class NaiveLane {
   /** Transactions that have the request ids of pools, in any lane, by pool and request id. */
   pooled = new Map<string, Pick<NaiveTransaction, "txId" | "fingerprint">>();
 
+  /** For each item of the next write, what the policies say about it, which this lane does not know: absent, nothing. */
+  judged: readonly (string | undefined)[] = [];
   /** Keys of actions that were carried out. */
   private readonly keys = new Set<string>();
 
   apply(write: LedgerWrite, nowMs: number): string {
     switch (write.kind) {
       case "allocate":
-        return write.items.map((item) => this.allocate(write, item, nowMs)).join();
+        return write.items
+          .map((item, index) => this.allocate(write, item, { nowMs, judged: this.judged[index] }))
+          .join();
       case "transition":
-        return write.items.map((item) => (this.move(item, nowMs) ? "applied" : "conflict")).join();
+        return write.items.map((item, index) => this.move(item, { nowMs, judged: this.judged[index] })).join();
       case "reconcile":
         if (!this.reconciled && this.mayHaveLost && this.cursor === null && write.floor > 0)
           this.suspendedBy = "HISTORY";
@@ -171,7 +181,7 @@ export class NaiveLane {
     if (!isDeclined && isOurs) this.insert(row, null, result.event === "refuse");
   }
 
-  /** Without policies nothing waits for approval: an intent is held, released, called off while it is held, or expires. */
+  /** The first decision about a waiting intent counts. Late, every decision lets it expire, unless it is on hold. */
   private decide(
     row: NaiveIntent,
     { event, intakeId, decision }: Extract<IntakeResult, { result: "decided" }>,
@@ -179,22 +189,26 @@ export class NaiveLane {
   ): void {
     if (this.hasKeyOf(decision)) return;
     if (event === "hold" || event === "unhold") return void this.isFirst(decision);
-    const isLate = row.held !== true && isOver(row.validUntil, nowMs);
-    if (!isLate && !(event === "callOff" && row.held === true)) return;
+    const { approval = null, held = false } = row;
+    const isUnapproved = approval?.approved === false;
+    const isLate = !held && (isOver(row.validUntil, nowMs) || (isUnapproved && isOver(approval.expiresAt, nowMs)));
+    if (!isLate && (event === "expire" || !(event === "callOff" ? approval !== null || held : isUnapproved))) return;
     if (!isLate) this.isFirst(decision);
+    if (!isLate && event === "approve") return;
     this.waiting.delete(intakeId);
     const twin = this.transactions.get(this.owners.get(row.requestId ?? "") ?? "");
     const isAlias = twin !== undefined && twin.fingerprint === row.fingerprint && twin.txId !== row.txId;
     const isDeclined = row.unanswered && isOver(row.validUntil, nowMs);
     if (isAlias || isDeclined) return;
-    const subState = isLate ? "EXPIRED" : "CANCELLED";
-    Object.assign(this.insert(row, null, twin === undefined), { subState });
+    const subState = isLate ? "EXPIRED" : event === "callOff" ? "CANCELLED" : "REJECTED";
+    this.insert(row, null, twin === undefined, { state: "FAILED_FINAL", subState });
   }
 
-  private insert({ txId, requestId, fingerprint }: Named, nonce: number | null, isOwner: boolean): NaiveTransaction {
-    if (this.transactions.has(txId)) throw new Error("it exists");
+  private insert(named: Named, nonce: number | null, isOwner: boolean, as?: Status): NaiveTransaction {
+    const { txId, requestId, fingerprint } = named;
+    if ((this.transactions.get(txId)?.state ?? "CREATED") !== "CREATED") throw new Error("it exists");
     const failed = { state: "FAILED_FINAL", subState: isOwner ? "REJECTED" : "REQUEST_ID_REUSED" } as const;
-    const status = nonce === null ? failed : ({ state: "ALLOCATED", subState: null } as const);
+    const status = as ?? (nonce === null ? failed : ({ state: "ALLOCATED", subState: null } as const));
     const tx = { txId, requestId, fingerprint, nonce, ...status, live: nonce !== null, attempts: 0, block: null };
     this.transactions.set(txId, tx);
     if (requestId !== null && isOwner && !this.owners.has(requestId)) this.owners.set(requestId, txId);
@@ -213,7 +227,7 @@ export class NaiveLane {
   private allocate(
     write: AllocateWrite,
     { intent, intakeId, mayExist }: AllocateWrite["items"][number],
-    nowMs: number,
+    { nowMs, judged }: Judged,
   ): string {
     const { txId, requestId, fingerprint, validUntil } = intent;
     const isNamed = intakeId !== undefined || mayExist === true;
@@ -221,11 +235,15 @@ export class NaiveLane {
     const ofPool = this.pooled.get(pool);
     const owner = this.owners.get(requestId ?? "");
     const twin = this.transactions.get(owner ?? "") ?? ofPool ?? this.transactions.get(isNamed ? txId : "");
-    if (twin !== undefined) return `${twin.fingerprint === fingerprint ? "again" : "reused"} ${twin.txId}`;
+    const isItself = twin?.txId === txId && intakeId !== undefined && this.transactions.get(txId)?.state === "CREATED";
+    if (twin !== undefined && !isItself) return `${twin.fingerprint === fingerprint ? "again" : "reused"} ${twin.txId}`;
     if (this.isHeld()) return "held";
     if (intakeId !== undefined && this.waiting.get(intakeId)?.txId !== txId) throw new Error("it does not wait");
     if (intakeId !== undefined && this.waiting.get(intakeId)?.held === true) return "held";
     if (isOver(validUntil, nowMs)) return "expired";
+    if (intakeId !== undefined && this.waiting.get(intakeId)?.approval?.approved === false) return "awaiting";
+    if (judged === "awaiting") this.insert(intent, null, true, { state: "CREATED", subState: "AWAITING_APPROVAL" });
+    if (judged !== undefined) return judged;
     const isPinned = intent.exactNonce !== undefined;
     const next = Math.max(this.cursor ?? 0, write.floor ?? 0);
     const isNew = this.cursor === null && write.floor === null;
@@ -238,7 +256,11 @@ export class NaiveLane {
     return `created ${nonce}`;
   }
 
-  private move(item: TransitionItem, nowMs: number): boolean {
+  private move(item: TransitionItem, judged: Judged): string {
+    return judged.judged ?? (this.moves(item, judged.nowMs) ? "applied" : "conflict");
+  }
+
+  private moves(item: TransitionItem, nowMs: number): boolean {
     const { txId, event, from, attempt, claim, accepted, receipt } = item;
     const tx = this.transactions.get(txId);
     const rule: { to: unknown; fromSubStates?: readonly (string | null)[] } = TRANSITIONS[event];
@@ -329,6 +351,7 @@ export class NaiveLane {
   private bind({ reservation, nonce, intent, decision }: BindWrite, nowMs: number): string {
     const requestId = this.owners.has(intent.requestId ?? "") ? null : intent.requestId;
     if (this.hasKeyOf(decision)) return `conflict ${requestId}`;
+    if (this.judged[0] !== undefined) return `${this.judged[0]} ${requestId}`;
     if (this.isHeld()) return `held ${requestId}`;
     const { reservationId = "", becomes = "EXPIRED" } = reservation ?? {};
     const isOther = becomes !== "EXPIRED" && this.reservations.get(reservationId)?.nonce !== nonce;

@@ -4,10 +4,13 @@ import { NaiveLane, outcomeOf, standing, standingOf } from "../../domain/ledger/
 import type { Applied } from "../../doubles/memory-store/commit.ts";
 import type { World } from "../world.ts";
 
+/** Outcomes that follow from policies, which `SpendWatch` checks. */
+const BY_POLICIES = ["forbidden", "awaiting"];
+
 /**
  * Applies every committed write to a naive lane too, which knows the rules of a ledger and none of its code, and compares
- * the outcomes at once and the state at the end. Not for databases that lose commits, nor under policies, which a naive
- * lane does not know.
+ * the outcomes at once and the state at the end. Not for databases that lose commits. What policies decide is taken as
+ * given.
  */
 export class Shadow {
   readonly violations: string[] = [];
@@ -48,7 +51,9 @@ export class Shadow {
     naive.waiting = new Map(
       [...before.intake.known()].flatMap(([intakeId, row]) => (row === null ? [] : [[intakeId, row] as const])),
     );
-    const [is, should] = [wordsOf(outcome), outcomeOf(naive, write, at)];
+    const is = wordsOf(outcome);
+    naive.judged = is.split(",").map((word) => BY_POLICIES.find((each) => word.startsWith(each)));
+    const should = outcomeOf(naive, write, at);
     if (is === should) return;
     const text = JSON.stringify(write, (_, each) => (typeof each === "bigint" ? `${each}` : each));
     this.violations.push(`${is} instead of ${should} for ${text.slice(0, 400)}`);

@@ -132,7 +132,7 @@ export interface Simulation {
   readonly messages: Messages | null;
   /** Null in a simulation whose API keys have no limits. */
   readonly spenders: Spenders | null;
-  /** Null in a simulation with policies or losses. */
+  /** Null in a simulation whose database loses commits. */
   readonly shadow: Shadow | null;
 }
 
@@ -186,7 +186,7 @@ export async function simulate(scenario: Scenario, trace?: Trace): Promise<Simul
   const lossDice = new Dice(seed + LOSS_SEEDS);
   const isPlain = webhooks === null && messages === null && spenders === null;
   const losses = lossDice.chance(WITH_LOSSES) && isPlain ? new Losses(world, lossDice) : null;
-  const shadow = !hasMessages && spenders === null && losses === null ? new Shadow(world) : null;
+  const shadow = losses === null ? new Shadow(world) : null;
   const reservers = new Reservers(world, dice, crew.up);
   const operators = new Operators(world, dice, crew.up, stops);
   const payers = new Payers(world, feeDice, crew.up);
