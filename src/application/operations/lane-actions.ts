@@ -91,9 +91,11 @@ async function realign(ports: CallPorts, lane: OwnedLane, task: Asked) {
   if (lane.pace.doubt !== NO_DOUBT) {
     throw new FencepostError("CONFLICT", `the RPC endpoints may serve another chain: ${lane.pace.distrust}`);
   }
-  const floor = await lane.term.during(chainFloor(ports, lane));
-  const wanted = { wanted: task.nonce ?? 0, decision: decisionOf(task) };
-  const { cursor } = await lane.term.write({ kind: "realign", floor, ...wanted }).catch((error) => {
+  if (lane.cursor === null)
+    throw new FencepostError("CONFLICT", "the signer has no next nonce yet that could be lowered");
+  const floor = Math.max(task.nonce ?? 0, await lane.term.during(chainFloor(ports, lane)));
+  const decision = decisionOf(task);
+  const { cursor } = await lane.term.write({ kind: "realign", floor, decision }).catch((error) => {
     throw error instanceof TermOver ? error : unsaid(error);
   });
   const { reason, actor } = task;

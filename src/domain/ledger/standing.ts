@@ -47,15 +47,17 @@ export function reconcile(draft: Draft, { floor }: ReconcileWrite): LedgerOutcom
  * Lowers the lane's next nonce, but never to a nonce that may have been used: by a transaction, stored or deleted, or
  * through a reservation that its caller did not release.
  */
-export function realign(draft: Draft, { floor, wanted = 0, decision }: RealignWrite): LedgerOutcome {
+export function realign(draft: Draft, { floor, decision }: RealignWrite): LedgerOutcome {
   const { ledger } = draft;
   if (draft.isCarriedOut(decision?.actionKey)) return { status: "aligned", cursor: ledger.cursor ?? floor };
+  keepDecision(draft, decision);
+  // A lane without a next nonce has none to lower, and this count is too weak to set one: a single endpoint may lie.
+  if (ledger.cursor === null) return { status: "aligned", cursor: floor };
   const ended = loaded(ledger.endedThrough, "the highest nonce whose reservation ended");
   const from = Math.max(floor, ended === null ? 0 : ended + 1, ledger.departedBelow ?? 0);
   const left = [ledger.nonces.highestFrom(from), ledger.reserved.highestFrom(from)];
   const lowest = Math.max(from, ...left.map((nonce) => (nonce === null ? 0 : nonce + 1)));
-  const cursor = Math.min(ledger.cursor ?? lowest, Math.max(lowest, wanted));
-  keepDecision(draft, decision);
+  const cursor = Math.min(ledger.cursor, lowest);
   for (const [nonce] of ledger.holes.every(cursor)) draft.record({ kind: "holeClosed", nonce });
   if (cursor !== ledger.cursor) draft.record({ kind: "cursor", cursor });
   return { status: "aligned", cursor };

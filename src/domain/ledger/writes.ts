@@ -47,14 +47,11 @@ export interface NewTransaction {
 }
 
 /**
- * An operator states that the lane's next nonce (`cursor`) was raised too far. It is lowered to `floor`, the chain's
- * count, or to `wanted` if that is higher, but never to a nonce that may have been used by a transaction or a
- * reservation. Nonce gaps from the new next nonce on are deleted. A lane without a next nonce gets the lowest possible
- * one: `wanted` would leave nonces out.
+ * An operator states that the lane's next nonce (`cursor`) was raised too far. It is lowered to `floor`, but never to a
+ * nonce that may have been used by a transaction or a reservation. Nonce gaps from the new next nonce on are deleted.
  */
 export interface RealignWrite extends Fenced<"realign"> {
   readonly floor: number;
-  readonly wanted?: number;
   readonly decision?: LaneDecision;
 }
 

@@ -55,12 +55,15 @@ describe("realigning a lane's next nonce with the chain", () => {
     expect(await operated.lane(entry, "realign", { nonce: 50 })).toMatchObject([{ cursor: 42 }]);
   });
 
-  it("leaves no nonce out of a lane that has no next nonce yet", async () => {
+  it("sets no next nonce of a signer that has none yet, whatever nonce is requested or counted", async () => {
     world = new World({ signers: [SIGNER] });
     operated = new OperatedWorld(world);
     const entry = await world.startNode();
-    expect(await operated.lane(entry, "realign", { nonce: 2 })).toMatchObject([{ cursor: 0 }]);
-    await operated.settled(await operated.create(entry));
+    await expect(operated.lane(entry, "realign", { nonce: 2 })).rejects.toMatchObject({ code: "CONFLICT" });
+    expect(cursor()).toBeNull();
+    const txId = await operated.create(entry);
+    expect(operated.row(txId).nonce).toBe(0);
+    await operated.settled(txId);
   });
 
   it("never frees a nonce that may have been sent", async () => {

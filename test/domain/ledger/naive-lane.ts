@@ -5,7 +5,6 @@ import {
   type LaneDecision,
   type Ledger,
   type LedgerWrite,
-  type RealignWrite,
   type SettleIntakeWrite,
   type TransitionItem,
 } from "../../../src/domain/ledger/index.ts";
@@ -93,7 +92,7 @@ export class NaiveLane {
       case "align":
         return this.raise(write.floor);
       case "realign":
-        return this.isFirst(write.decision) ? this.realign(write) : `at ${this.cursor ?? write.floor}`;
+        return this.isFirst(write.decision) ? this.realign(write.floor) : `at ${this.cursor ?? write.floor}`;
       case "suspend":
         if (this.isFirst(write.decision)) this.suspendedBy = write.suspended ? (this.suspendedBy ?? "OPERATOR") : null;
         return "done";
@@ -318,11 +317,11 @@ export class NaiveLane {
     return `at ${this.cursor}`;
   }
 
-  private realign({ floor, wanted = 0 }: RealignWrite): string {
+  private realign(floor: number): string {
+    if (this.cursor === null) return `at ${floor}`;
     const left = [...this.reservations.values()].filter(({ state }) => state !== "RELEASED");
     const held = [...this.transactions.values(), ...left].map(({ nonce }) => (nonce ?? -1) + 1);
-    const lowest = Math.max(floor, ...held);
-    this.cursor = this.cursor === null ? lowest : Math.min(this.cursor, Math.max(lowest, wanted));
+    this.cursor = Math.min(this.cursor, Math.max(floor, ...held));
     for (const nonce of [...this.places.keys()]) if (nonce >= this.cursor) this.places.delete(nonce);
     return `at ${this.cursor}`;
   }

@@ -88,7 +88,7 @@ export class WriteMaker {
       case "reconcile":
         return { ...base, kind, floor: Math.max(0, cursor + amount - 2) };
       case "realign":
-        return { ...base, kind, floor: Math.max(0, cursor - amount), wanted: flag ? amount : 0, decision: DECISION };
+        return { ...base, kind, floor: Math.max(0, cursor - amount), decision: DECISION };
       case "suspend":
         return { ...base, kind, suspended: flag, decision: DECISION };
       case "unwatch":

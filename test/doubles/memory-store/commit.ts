@@ -25,9 +25,10 @@ import { pooledFor } from "./pools.ts";
 import { type DatabaseState, isAlive, type LaneRow, sameLane } from "./state.ts";
 import { UndoLog } from "./undo-log.ts";
 
-/** A write that a commit applied, the lane's ledger that it found, and its outcome. */
+/** A write that a commit applied, the lane's ledger that it found and left, and its outcome. */
 export interface Applied {
   readonly before: Ledger;
+  readonly after: Ledger;
   readonly write: LedgerWrite;
   readonly outcome: LedgerOutcome;
   readonly at: Date;
@@ -56,7 +57,7 @@ export function commitWrites(
       const write = writes[place] as LaneWrite;
       if (holds(state, write.fence, now)) outcomes[place] = outcomeOf(work, write);
     }
-    state.onCommitted(work.applied);
+    for (const watch of state.watchers) watch(work.applied);
     return { outcomes, changes: work.changes };
   } catch (error) {
     work.log.rollback();
@@ -90,7 +91,7 @@ function applyWrite(work: Work, write: LedgerWrite): WriteOutcome {
   const loaded = loadedFor(state, lane, write);
   const guard = guardOf(work, loaded);
   const { ledger, outcome, changes } = apply({ ...loaded, guard }, write, now);
-  work.applied.push({ before: loaded, write, outcome, at: now });
+  work.applied.push({ before: loaded, after: ledger, write, outcome, at: now });
   // Keep the policy charges that are already recorded, even if this node has no policies.
   log.assign(lane, { ledger: ledger.guard === null ? { ...ledger, guard: loaded.guard } : ledger });
   if (ledger.guard !== null) log.set(state.keyUse, ledger.lane.chainId, ledger.guard.keyUse);

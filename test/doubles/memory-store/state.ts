@@ -230,7 +230,7 @@ export class DatabaseState {
   epochHistory = 1;
   epochMayHaveLost = false;
   /** Called after each commit with the writes to ledgers that it applied. */
-  onCommitted: (applied: readonly Applied[]) => void = () => undefined;
+  readonly watchers: ((applied: readonly Applied[]) => void)[] = [];
 
   /** A copy that later changes do not affect. */
   copy(): DatabaseState {

@@ -33,10 +33,10 @@ export const LEDGER_STATE = [
         "",
       ],
       [
-        "a realignment leaves no nonce out of a lane that has no next nonce",
-        "Math.min(ledger.cursor ?? lowest, Math.max(lowest, wanted))",
-        "Math.min(ledger.cursor ?? wanted, Math.max(lowest, wanted))",
-        ["test/application/operations/realign.test.ts"],
+        "a realignment sets no next nonce of a lane that has none",
+        'if (ledger.cursor === null) return { status: "aligned", cursor: floor };',
+        'if (ledger.cursor === null) draft.record({ kind: "cursor", cursor: floor });\n  if (ledger.cursor === null) return { status: "aligned", cursor: floor };',
+        ["test/domain/ledger/naive-lane.property.test.ts"],
       ],
       ["a realignment stays above reserved nonces", ", ledger.reserved.highestFrom(from)]", "]"],
       [

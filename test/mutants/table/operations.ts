@@ -126,8 +126,8 @@ export const OPERATIONS = [
       ],
       [
         "a realignment stays above the chain's count",
-        "const floor = await lane.term.during(chainFloor(ports, lane));",
-        "const floor = task.nonce ?? 0;",
+        "const floor = Math.max(task.nonce ?? 0, await lane.term.during(chainFloor(ports, lane)));",
+        "const floor = task.nonce ?? (await lane.term.during(chainFloor(ports, lane)));",
       ],
     ],
   ),

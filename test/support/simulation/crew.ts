@@ -13,7 +13,6 @@ import { KeyWatch } from "./key-watch.ts";
 import type { Messages } from "./messages.ts";
 import { countCalls } from "./places.ts";
 import type { Receivers } from "./receivers.ts";
-import type { Spenders } from "./spenders.ts";
 import type { Stops } from "./stops.ts";
 import type { Terms } from "./terms.ts";
 
@@ -149,8 +148,6 @@ export interface CrewOptions {
   readonly receivers: Receivers | null;
   /** Signatures of messages; null if this simulation has none. */
   readonly messages: Messages | null;
-  /** API keys with limits; null if this simulation has none. */
-  readonly spenders: Spenders | null;
 }
 
 /** The nodes of a simulation, and the faults that can happen to them. */
@@ -175,7 +172,6 @@ export class Crew {
   private readonly terms: Terms;
   private readonly receivers: Receivers | null;
   private readonly messages: Messages | null;
-  private readonly spenders: Spenders | null;
   readonly keys: KeyWatch;
 
   constructor(world: World, dice: Dice, options: CrewOptions) {
@@ -189,7 +185,6 @@ export class Crew {
     this.terms = options.terms;
     this.receivers = options.receivers;
     this.messages = options.messages;
-    this.spenders = options.spenders;
     this.keys = new KeyWatch(world, options.wireDice, options.stops);
   }
 
@@ -675,6 +670,7 @@ export class Crew {
         this.refusals--;
         throw new BatchRefused("refused for once");
       }
+      // A realignment only lowers, to the count at most.
       const raising = writes.filter(({ kind }) => kind !== "realign");
       if (raising.some((write) => "floor" in write && (write.floor ?? 0) >= LIE)) {
         this.violations.push("a count that one endpoint lied about was believed");
@@ -686,7 +682,6 @@ export class Crew {
       this.lastCommitMs = this.world.clock.monotonicMs();
       const committed = await commit(writes);
       this.messages?.committed(writes);
-      this.spenders?.watch.committed(writes);
       committed.outcomes.forEach((outcome, index) => {
         if (outcome.status !== "fenced") this.accepted((writes[index] as LaneWrite).fence);
         else this.count("fenced");

@@ -20,9 +20,9 @@ export class Shadow {
 
   constructor(world: World) {
     this.world = world;
-    world.database.state.onCommitted = (applied) => {
+    world.database.state.watchers.push((applied) => {
       for (const each of applied) this.apply(each);
-    };
+    });
   }
 
   /** Differences between the database and the naive lanes. Call this at rest. */
@@ -31,6 +31,8 @@ export class Shadow {
     const differing = rows.flatMap(({ lane, ledger }) => {
       const naive = this.lanes.get(laneKey(lane));
       if (naive === undefined) return [];
+      // After a failover, the lane is resumed in the database itself.
+      naive.suspendedBy = ledger.suspendedBy;
       const [real, expected] = [standing(ledger), standingOf(naive)];
       const parts = Object.keys(real) as (keyof typeof real)[];
       return parts.flatMap((part) => {
@@ -41,7 +43,7 @@ export class Shadow {
     return [...this.violations, ...differing];
   }
 
-  private apply({ before, write, outcome, at }: Applied): void {
+  private apply({ before, after, write, outcome, at }: Applied): void {
     if (write.kind === "signMessage" || write.kind === "settleMessage") return;
     const naive = this.naiveOf(laneKey(before.lane));
     // What no write to the lane changes: the feed's epoch, the intake table, and who resumes after a failover.
@@ -54,6 +56,9 @@ export class Shadow {
     const is = wordsOf(outcome);
     naive.judged = is.split(",").map((word) => BY_POLICIES.find((each) => word.startsWith(each)));
     const should = outcomeOf(naive, write, at);
+    const left = `${after.cursor} ${after.suspendedBy}`;
+    const expected = `${naive.cursor} ${naive.suspendedBy}`;
+    if (left !== expected) this.violations.push(`${write.kind} left ${left}, and not ${expected}`);
     if (is === should) return;
     const text = JSON.stringify(write, (_, each) => (typeof each === "bigint" ? `${each}` : each));
     this.violations.push(`${is} instead of ${should} for ${text.slice(0, 400)}`);

@@ -170,7 +170,7 @@ export async function simulate(scenario: Scenario, trace?: Trace): Promise<Simul
   const webhooks = webhookDice.chance(WITH_WEBHOOKS) ? new Webhooks(world, webhookDice, up) : null;
   const messages = hasMessages ? new Messages(world, { dice: messageDice, nodes: up, stops }) : null;
   const spenders = hasSpenders ? new Spenders(world, spendDice, up) : null;
-  const optional = { receivers: webhooks?.receivers ?? null, messages, spenders };
+  const optional = { receivers: webhooks?.receivers ?? null, messages };
   const slowness = dice.pick([0, 5, 60]);
   const crew: Crew = new Crew(world, dice, {
     slowness,

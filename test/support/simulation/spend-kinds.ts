@@ -207,7 +207,7 @@ function payloadsOf(owner: (typeof OWNERS)[number]): readonly Partial<SpentPaylo
     case RICH:
       return [{ value: ANYBODY_MOST + 1n }, { to: STRANGER }];
     default:
-      return [{}, { value: 3n }];
+      return [{}, { value: 20n * UNIT + 3n }];
   }
 }
 

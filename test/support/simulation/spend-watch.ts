@@ -1,14 +1,15 @@
+import type { LedgerWrite } from "../../../src/domain/ledger/index.ts";
 import { standing } from "../../../src/domain/policy/charges.ts";
 import { type Amounts, hourOf, NOTHING, plus, type Use } from "../../../src/domain/policy/use.ts";
 import { feeCap } from "../../../src/domain/transaction/fees.ts";
 import { isSettled } from "../../../src/domain/transaction/transitions.ts";
-import type { LaneWrite } from "../../../src/ports/lane-store.ts";
+import type { Applied } from "../../doubles/memory-store/commit.ts";
 import type { LaneRow, TransactionRow } from "../../doubles/memory-store/state.ts";
 import { CHAIN_ID, type World } from "../world.ts";
 import { COSTLY, COSTS, SHOP, type SpentPayload, VALUES, verdictOf } from "./spend-kinds.ts";
 
 const DAY_MS = 86_400_000;
-const CHANGING: readonly LaneWrite["kind"][] = ["allocate", "transition", "bind", "settleIntake", "expire"];
+const CHANGING: readonly LedgerWrite["kind"][] = ["allocate", "transition", "bind", "settleIntake", "expire"];
 /** First part of the request ids of spenders. */
 export const SPENT = "spend ";
 
@@ -26,15 +27,15 @@ export class SpendWatch {
 
   constructor(world: World) {
     this.world = world;
+    world.database.state.watchers.push((applied) => this.committed(applied));
   }
 
   count(what: string): void {
     this.counts.set(what, (this.counts.get(what) ?? 0) + 1);
   }
 
-  /** Call this after a commit. */
-  committed(writes: readonly LaneWrite[]): void {
-    if (!writes.some(({ kind }) => CHANGING.includes(kind))) return;
+  private committed(applied: readonly Applied[]): void {
+    if (!applied.some(({ write }) => CHANGING.includes(write.kind))) return;
     for (const row of this.world.database.state.transactions.values()) {
       if (row.nonce === null || isSettled(row.state)) continue;
       const charged = this.chargedFor(row);
