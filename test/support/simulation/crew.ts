@@ -24,6 +24,8 @@ interface Member {
   /** Until this time no request or response of this node passes, as with SIGSTOP or a very long garbage collection. */
   frozenUntilMs: number;
   lied: boolean;
+  /** The endpoint that lies about the chain's state; null as long as none has. */
+  liar: Faults | null;
   /** How far the wall clock of the node's machine is ahead of the database's. */
   aheadMs: number;
   /** Faults of the node's second endpoint; null if it has none. */
@@ -231,6 +233,7 @@ export class Crew {
       crashAt: null,
       frozenUntilMs: 0,
       lied: false,
+      liar: null,
       aheadMs,
       elsewhere,
     };
@@ -549,12 +552,12 @@ export class Crew {
   lieAboutState(dice: Dice): void {
     const candidates = this.members.filter(({ phase, elsewhere }) => phase !== "gone" && elsewhere !== null);
     if (candidates.length === 0) return;
-    const { entry, elsewhere } = dice.pick(candidates);
-    const faults = dice.pick([entry.faults, elsewhere ?? entry.faults]);
-    const other = faults === entry.faults ? elsewhere : entry.faults;
+    const member = dice.pick(candidates);
+    const { entry, elsewhere } = member;
+    // Of two endpoints, one liar decides nothing. Two do, even one after the other: answers are remembered for a while.
+    member.liar ??= dice.pick([entry.faults, elsewhere ?? entry.faults]);
+    const faults = member.liar;
     const [kind, begin, end] = dice.pick<StateLie>(STATE_LIES);
-    // Two endpoints that tell the same lie are believed.
-    if (other !== null) end(other);
     begin(faults, this.world);
     this.world.clock.after(dice.int(500, 8_000), () => end(faults));
     this.count(`lied about ${kind}`);

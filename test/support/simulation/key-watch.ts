@@ -50,6 +50,8 @@ export class KeyWatch {
 
   private createdAt(signer: Address, nonce: number): Date {
     const rows = [...this.world.database.state.transactions.values()];
-    return rows.find((row) => row.lane.signer === signer && row.nonce === nonce)?.createdAt ?? new Date(0);
+    const row = rows.find((each) => each.lane.signer === signer && each.nonce === nonce);
+    // What an operator or a hook asked for is signed at once, and waits for the end of the stop.
+    return row?.state === "ALLOCATED" && row.change === undefined ? row.createdAt : new Date(0);
   }
 }

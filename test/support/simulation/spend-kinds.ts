@@ -112,7 +112,7 @@ function documentWith(receivers: readonly Address[]) {
 
 export const SPENDING_POLICIES = policiesOf(documentWith([TO, TOKEN]));
 /** The same, but the shop may send to nobody that it sends to. */
-export const CLOSED_POLICIES = policiesOf(documentWith([STRANGER]));
+export const CLOSED_POLICIES = policiesOf(documentWith([`0x${"9".repeat(40)}`]));
 
 /** Judges a payload by the rules above, as a reader of the document would, and not by the code that judges it. */
 export function verdictOf({ signer, owner, payload }: Spend, at: Date): Verdict {
