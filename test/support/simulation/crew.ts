@@ -496,11 +496,7 @@ export class Crew {
   inventBlocks(dice: Dice): void {
     const candidates = this.members.filter(({ phase, elsewhere }) => phase !== "gone" && elsewhere !== null);
     if (candidates.length === 0) return;
-    const { entry, elsewhere } = dice.pick(candidates);
-    const endpoints = [entry.faults, elsewhere ?? entry.faults];
-    // Let only one endpoint invent blocks at a time: if both report the same ones, a node cannot detect the lie.
-    for (const each of endpoints) each.inventBlocks(0);
-    const faults = dice.pick(endpoints);
+    const faults = this.liarOf(dice.pick(candidates), dice);
     faults.inventBlocks(dice.int(1, 12));
     this.world.clock.after(dice.int(500, 8_000), () => faults.inventBlocks(0));
     this.count("invented blocks");
@@ -552,15 +548,21 @@ export class Crew {
   lieAboutState(dice: Dice): void {
     const candidates = this.members.filter(({ phase, elsewhere }) => phase !== "gone" && elsewhere !== null);
     if (candidates.length === 0) return;
-    const member = dice.pick(candidates);
-    const { entry, elsewhere } = member;
-    // Of two endpoints, one liar decides nothing. Two do, even one after the other: answers are remembered for a while.
-    member.liar ??= dice.pick([entry.faults, elsewhere ?? entry.faults]);
-    const faults = member.liar;
+    const faults = this.liarOf(dice.pick(candidates), dice);
     const [kind, begin, end] = dice.pick<StateLie>(STATE_LIES);
     begin(faults, this.world);
     this.world.clock.after(dice.int(500, 8_000), () => end(faults));
     this.count(`lied about ${kind}`);
+  }
+
+  /**
+   * The endpoint of a node that lies about blocks and state. Of two endpoints, one liar decides nothing. Two do, even one
+   * after the other, because answers are remembered for a while.
+   */
+  private liarOf(member: Member, dice: Dice): Faults {
+    const { entry, elsewhere } = member;
+    member.liar ??= dice.pick([entry.faults, elsewhere ?? entry.faults]);
+    return member.liar;
   }
 
   /** Breaks the connection over which the node gets hints; the node then reconnects. */
