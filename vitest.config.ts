@@ -64,6 +64,7 @@ const EACH = {
   // Only for what hangs: a wait has its own limit, which grows with the load of the machine (test/support/wait-until.ts).
   testTimeout: 300_000,
   hookTimeout: 300_000,
+  expect: { poll: { timeout: 30_000 } },
   pool: "forks" as const,
   // Worlds in memory are made and forgotten by the hundred: in a small young generation they are copied before they go.
   execArgv: ["--max-semi-space-size=64"],
@@ -80,6 +81,7 @@ export default defineConfig({
           include: ON_DATABASE,
           isolate: false,
           globalSetup: ["test/support/global-setup.ts", "test/support/ensure-built.ts"],
+          setupFiles: ["test/support/verdict.ts"],
         },
       },
       {

@@ -4,7 +4,7 @@ import { createClient, type FencepostClient } from "../../src/client/index.ts";
 import { query } from "../environment/databases.ts";
 import { type Forked, forkServer } from "../environment/forked.ts";
 import { type Spent, spentPer } from "../environment/processor-time.ts";
-import type { Setup, Workbench } from "../environment/workbench.ts";
+import type { Setup, SetupOptions, Workbench } from "../environment/workbench.ts";
 import { Connection } from "../load/connection.ts";
 import { latenciesAt } from "../load/drive.ts";
 import type { Pace } from "../options.ts";
@@ -27,6 +27,8 @@ const SETTLE_MS = 3_000;
 const TURNS_PER_ROUND = 2;
 const STORED = 30_000;
 const LOOK_AGAIN_MS = 50;
+/** Blocks and polls as on most chains: twenty blocks a second cost a node so much that what receivers cost is noise. */
+const AT_REST = { blockTimeMs: 1_000, environment: { FENCEPOST_POLL_INTERVAL: "1s" } };
 const SETTINGS = {
   FENCEPOST_CLUSTER_SECRET: "a-cluster-secret-of-the-bench",
   FENCEPOST_HOOK_NETWORKS: "127.0.0.1",
@@ -52,23 +54,26 @@ async function startReceivers(): Promise<Receivers> {
 
 /** Webhooks: the rate of one receiver that works, and what dead receivers cost creates and other receivers. */
 export async function measureWebhooks(bench: Workbench, pace: Pace): Promise<readonly Figure[]> {
-  const setup = await bench.open({ signers: LANES, environment: SETTINGS });
   const receivers = await startReceivers();
-  const client = createClient({ url: setup.node.url });
+  const on = async (options: SetupOptions, measure: (bench: Bench) => Promise<readonly Figure[]>) => {
+    const environment = { ...SETTINGS, ...options.environment };
+    const setup = await bench.open({ ...options, signers: LANES, environment });
+    try {
+      await untilHeld(setup, LANES);
+      return await measure({ setup, receivers, client: createClient({ url: setup.node.url }) });
+    } finally {
+      await setup.close();
+    }
+  };
   try {
-    await untilHeld(setup, LANES);
-    return [
-      ...(await measureRate(setup, receivers, client)),
-      ...(await measureDead({ setup, receivers, client }, pace)),
-    ];
+    return [...(await on({}, measureRate)), ...(await on(AT_REST, (each) => measureDead(each, pace)))];
   } finally {
     await receivers.stop();
-    await setup.close();
   }
 }
 
 /** Outcomes that are in the feed already, on a hundred lanes, to one receiver. */
-async function measureRate(setup: Setup, receivers: Receivers, client: FencepostClient): Promise<readonly Figure[]> {
+async function measureRate({ setup, receivers, client }: Bench): Promise<readonly Figure[]> {
   const rates: number[] = [];
   const spent: Spent[] = [];
   await query(setup.databaseUrl, WRITE);

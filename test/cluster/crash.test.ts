@@ -4,8 +4,8 @@ import { systemClock } from "../../src/adapters/system/clock.ts";
 import { auditCluster } from "../support/cluster/auditor.ts";
 import { type Cluster, type ClusterNode, it, keysOf, SIGNERS } from "../support/cluster/cluster.ts";
 import { createOn } from "../support/cluster/creates.ts";
-import { crowding } from "../support/cluster/crowding.ts";
 import { isLong } from "../support/cluster/length.ts";
+import { crowding } from "../support/crowding.ts";
 import { PersistentCaller } from "../support/persistent-caller.ts";
 import { range } from "../support/transfers.ts";
 import { waitUntil } from "../support/wait-until.ts";
@@ -19,7 +19,7 @@ const VARIABLES = {
   FENCEPOST_CLOCK_SKEW_ALLOWANCE: "1s",
 };
 
-vi.setConfig({ testTimeout: 60_000 + 20_000 * ROUNDS });
+vi.setConfig({ testTimeout: 300_000 + 20_000 * ROUNDS });
 
 const sinceMs = (startMs: number): number => Math.round(systemClock.monotonicMs() - startMs);
 

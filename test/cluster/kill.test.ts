@@ -4,7 +4,7 @@ import { systemClock } from "../../src/adapters/system/clock.ts";
 import { auditCluster } from "../support/cluster/auditor.ts";
 import { type ClusterNode, it, metric } from "../support/cluster/cluster.ts";
 import { createAnywhere } from "../support/cluster/creates.ts";
-import { crowding } from "../support/cluster/crowding.ts";
+import { crowding } from "../support/crowding.ts";
 import { startLoad } from "../support/load.ts";
 import { PersistentCaller } from "../support/persistent-caller.ts";
 import { waitUntil } from "../support/wait-until.ts";

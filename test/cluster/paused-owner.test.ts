@@ -2,7 +2,7 @@
  * SIGSTOP stops an owner at a chosen step, for longer than its lease. Another node takes over, then SIGCONT resumes the
  * first.
  */
-import { describe, expect, vi } from "vitest";
+import { describe, expect } from "vitest";
 import { FAILPOINTS, type Failpoint } from "../../src/ports/failpoints.ts";
 import { auditCluster } from "../support/cluster/auditor.ts";
 import {
@@ -22,9 +22,6 @@ import { waitUntil } from "../support/wait-until.ts";
 
 const FEW = SIGNERS.slice(0, 4);
 const VARIABLES = keysOf(FEW);
-
-/** The tests wait for leases to expire, possibly on slow machines. */
-vi.setConfig({ testTimeout: 120_000 });
 
 /** Sends to one node after the other, as a load balancer would. */
 function loadOn(nodes: readonly ClusterNode[]): Load {

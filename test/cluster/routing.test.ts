@@ -14,8 +14,8 @@ import {
   SIGNERS,
 } from "../support/cluster/cluster.ts";
 import { createAnywhere } from "../support/cluster/creates.ts";
-import { crowding } from "../support/cluster/crowding.ts";
 import { isLong } from "../support/cluster/length.ts";
+import { crowding } from "../support/crowding.ts";
 import { startLoad } from "../support/load.ts";
 import { PersistentCaller } from "../support/persistent-caller.ts";
 import { range } from "../support/transfers.ts";
@@ -33,7 +33,7 @@ const CALM = {
   FENCEPOST_POLL_INTERVAL: "1s",
 };
 
-vi.setConfig({ testTimeout: 120_000 + 50 * CREATES });
+vi.setConfig({ testTimeout: 300_000 + 50 * CREATES });
 
 /** Starts several callers, each of which sends one request after another, until all requests were sent. */
 async function createAll(send: (index: number) => Promise<CreatedTransaction>): Promise<readonly CreatedTransaction[]> {

@@ -2,7 +2,7 @@
  * SIGSTOP stops a node for longer than its lease, and other nodes take its lanes. After its return, the node does not
  * claim these lanes for a while.
  */
-import { describe, expect, vi } from "vitest";
+import { describe, expect } from "vitest";
 import { auditCluster } from "../support/cluster/auditor.ts";
 import { type ClusterNode, instancesOf, it, keysOf, LEASE_MS, SIGNERS } from "../support/cluster/cluster.ts";
 import { createOn } from "../support/cluster/creates.ts";
@@ -10,8 +10,6 @@ import { PersistentCaller } from "../support/persistent-caller.ts";
 import { waitUntil } from "../support/wait-until.ts";
 
 const PAIR = SIGNERS.slice(0, 2);
-
-vi.setConfig({ testTimeout: 120_000 });
 
 describe("a node stopped for longer than its lease", () => {
   // protects [Processes that end, and those that only seem to] src/domain/cluster/stand-back.ts, src/domain/cluster/placement.ts

@@ -1,7 +1,7 @@
 /** Runs docs/operations/backup.md and restore.md with pg_dump and pg_restore, through the scripts in deploy/drills. */
 import { readdir, readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { afterEach, beforeEach, describe, expect, vi } from "vitest";
+import { afterEach, beforeEach, describe, expect } from "vitest";
 import { migrate } from "../../src/adapters/postgres/schema/migrate.ts";
 import type { EmbeddedPostgres } from "../../src/main/dev/embedded/postgres.ts";
 import { fencepost, NO_POSTGRES_15, runDrill } from "../support/drill-scripts.ts";
@@ -10,8 +10,6 @@ import { startPostgres15 } from "../support/postgres-15.ts";
 import { makeTemporaryDirectory, type TemporaryDirectory } from "../support/temporary-directory.ts";
 import { pricedTransfer, range } from "../support/transfers.ts";
 import { waitUntil } from "../support/wait-until.ts";
-
-vi.setConfig({ testTimeout: 180_000 });
 
 describe("a database dump", () => {
   let server: EmbeddedPostgres | null;

@@ -6,7 +6,7 @@ import { execFile, spawn } from "node:child_process";
 import { cp, mkdir, readFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { promisify } from "node:util";
-import { afterEach, beforeEach, describe, expect, vi } from "vitest";
+import { afterEach, beforeEach, describe, expect } from "vitest";
 import { createClient } from "../../src/client/index.ts";
 import { freePort } from "../../src/main/dev/embedded/loopback-port.ts";
 import { ROOT, readText } from "../architecture/tree.ts";
@@ -15,8 +15,6 @@ import { mountedSecrets } from "../support/mounted-secrets.ts";
 import { makeTemporaryDirectory, type TemporaryDirectory } from "../support/temporary-directory.ts";
 import { pricedTransfer } from "../support/transfers.ts";
 import { waitUntil } from "../support/wait-until.ts";
-
-vi.setConfig({ testTimeout: 120_000 });
 
 const run = promisify(execFile);
 const DOCKERFILE = readText("deploy/Dockerfile");

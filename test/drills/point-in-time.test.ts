@@ -6,7 +6,7 @@ import { execFile } from "node:child_process";
 import { mkdir, rename, rm, stat, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { promisify } from "node:util";
-import { afterEach, beforeEach, describe, expect, vi } from "vitest";
+import { afterEach, beforeEach, describe, expect } from "vitest";
 import { migrate } from "../../src/adapters/postgres/schema/migrate.ts";
 import { systemClock } from "../../src/adapters/system/clock.ts";
 import { type EmbeddedPostgres, startEmbeddedPostgres } from "../../src/main/dev/embedded/postgres.ts";
@@ -16,8 +16,6 @@ import { POSTGRES_15 } from "../support/postgres-15.ts";
 import { makeTemporaryDirectory, type TemporaryDirectory } from "../support/temporary-directory.ts";
 import { pricedTransfer, range } from "../support/transfers.ts";
 import { waitUntil } from "../support/wait-until.ts";
-
-vi.setConfig({ testTimeout: 180_000 });
 
 const run = promisify(execFile);
 type Settings = Readonly<Record<string, string>>;

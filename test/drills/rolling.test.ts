@@ -4,7 +4,7 @@
  */
 import { cp, mkdir, readFile, symlink, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { afterEach, beforeEach, describe, expect, vi } from "vitest";
+import { afterEach, beforeEach, describe, expect } from "vitest";
 import { ROOT } from "../architecture/tree.ts";
 import { audit, untilSettled } from "../support/audit.ts";
 import { type Database, it, QUICK } from "../support/integration.ts";
@@ -14,8 +14,6 @@ import { PersistentCaller } from "../support/persistent-caller.ts";
 import { makeTemporaryDirectory, type TemporaryDirectory } from "../support/temporary-directory.ts";
 import { pricedTransfer } from "../support/transfers.ts";
 import { waitUntil } from "../support/wait-until.ts";
-
-vi.setConfig({ testTimeout: 240_000 });
 
 const MIGRATIONS = "dist/adapters/postgres/migrations";
 const NEXT = "9001_next_release.sql";

@@ -6,15 +6,13 @@ import knex from "knex";
 import { Kysely, sql as kyselySql, PostgresDialect } from "kysely";
 import { Pool } from "pg";
 import postgres from "postgres";
-import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { type CallerTransaction, createFencepost, type Fencepost } from "../../src/index.ts";
 import { SimulatedChain } from "../doubles/simulated-chain/core.ts";
 import { type SimulatedServer, startSimulatedServer } from "../doubles/simulated-chain/server.ts";
 import { createTestDatabase, type TestDatabase } from "../support/database.ts";
 import { BLOCK_TIME_MS, connect, type Database, KEYS, RECIPIENT } from "../support/integration.ts";
 import { transfer } from "../support/transfers.ts";
-
-vi.setConfig({ testTimeout: 60_000 });
 
 interface Opened {
   /** Runs the work in a transaction and commits it; if the work throws, rolls back and rejects. */

@@ -110,7 +110,7 @@ describe("ethers on /rpc", () => {
       maxPriorityFeePerGas: "50000000000",
     });
     // The replacement is in the mempool once the chain no longer has the first attempt.
-    await expect.poll(() => edr.rpc("eth_getTransactionByHash", [slow.hash]), { timeout: 20_000 }).toBeNull();
+    await expect.poll(() => edr.rpc("eth_getTransactionByHash", [slow.hash])).toBeNull();
     await edr.rpc("evm_setIntervalMining", [BLOCK_TIME_MS]);
     expect(await waiting).toMatchObject({ code: "TRANSACTION_REPLACED", reason: "repriced", receipt: { status: 1 } });
     await provider.removeAllListeners();

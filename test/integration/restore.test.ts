@@ -3,12 +3,10 @@
  * tools.
  */
 import { Client } from "pg";
-import { describe, expect, inject, vi } from "vitest";
+import { describe, expect, inject } from "vitest";
 import { type Database, it, KEYS, SIGNER } from "../support/integration.ts";
 import { pricedTransfer } from "../support/transfers.ts";
 import { waitUntil } from "../support/wait-until.ts";
-
-vi.setConfig({ testTimeout: 60_000 });
 
 const nameOf = ({ url }: Database) => new URL(url).pathname.slice(1);
 

@@ -3,7 +3,7 @@
  * library.
  */
 import { Pool } from "pg";
-import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { createFencepost, type Fencepost } from "../../src/index.ts";
 import { SimulatedChain } from "../doubles/simulated-chain/core.ts";
 import { type SimulatedServer, startSimulatedServer } from "../doubles/simulated-chain/server.ts";
@@ -12,8 +12,6 @@ import { connect, type Database, KEYS, OTHER_SIGNER, SIGNER } from "../support/i
 import { makeOld } from "../support/old-transactions.ts";
 import { pricedTransfer, transfer } from "../support/transfers.ts";
 import { waitUntil } from "../support/wait-until.ts";
-
-vi.setConfig({ testTimeout: 60_000 });
 
 describe("a node with a retention age", () => {
   let database: TestDatabase;

@@ -3,7 +3,7 @@
  */
 import { Pool } from "pg";
 import { privateKeyToAddress } from "viem/accounts";
-import { test, vi } from "vitest";
+import { test } from "vitest";
 import { type DevChain, startEmbeddedChain } from "../../src/main/dev/embedded/start-chain.ts";
 import { SimulatedChain } from "../doubles/simulated-chain/core.ts";
 import { type SimulatedServer, startSimulatedServer } from "../doubles/simulated-chain/server.ts";
@@ -27,9 +27,6 @@ export const SIGNER_KEY = KEYS[0];
 export const RECIPIENT: `0x${string}` = "0x00000000000000000000000000000000000000AA";
 
 export const BLOCK_TIME_MS = 50;
-
-// Allow tests more time, because processes start slowly when every core is busy.
-vi.setConfig({ testTimeout: 120_000 });
 
 /**
  * Settings with which another node takes over a crashed node's lanes within seconds; everything else has its default.

@@ -1,5 +1,5 @@
-import { availableParallelism, loadavg } from "node:os";
 import { systemClock } from "../../src/adapters/system/clock.ts";
+import { crowding } from "./crowding.ts";
 
 const POLL_MS = 20;
 const GIVE_UP_MS = 30_000;
@@ -9,9 +9,6 @@ export interface Patience {
   /** Longest wait on an idle machine. On a crowded one it grows with the number of processes that wait for a core. */
   readonly giveUpMs?: number;
 }
-
-/** How many times slower this machine is than an idle one: processes that want a core, per core. At least 1. */
-const crowding = () => Math.max(1, (loadavg()[0] ?? 0) / availableParallelism());
 
 /** Polls for a fact outside this process that raises no event here, such as a file or another process. */
 export async function waitUntil<T>(

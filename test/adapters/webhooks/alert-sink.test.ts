@@ -241,7 +241,7 @@ describe("an alert webhook on a real socket", () => {
     receiver.answer = (response) => response.writeHead(failures-- > 0 ? 500 : 200).end("{}");
     const { alerts, lost } = realSink();
     alerts.sink(anAlert());
-    await expect.poll(() => receiver.received.length, { timeout: 10_000 }).toBe(3);
+    await expect.poll(() => receiver.received.length).toBe(3);
     await alerts.close();
     expect(lost).toEqual([]);
   });
@@ -250,12 +250,12 @@ describe("an alert webhook on a real socket", () => {
     receiver.answer = (response) => response.writeHead(400).end();
     const refused = realSink();
     refused.alerts.sink(anAlert());
-    await expect.poll(() => refused.lost, { timeout: 10_000 }).toEqual(["the server answered HTTP 400"]);
+    await expect.poll(() => refused.lost).toEqual(["the server answered HTTP 400"]);
     await refused.alerts.close();
     receiver.answer = (response) => response.end('{"errcode":1,"errmsg":"no"}');
     const declined = realSink("dingtalk");
     declined.alerts.sink(anAlert());
-    await expect.poll(() => declined.lost, { timeout: 10_000 }).toEqual(["the webhook refused the alert: no"]);
+    await expect.poll(() => declined.lost).toEqual(["the webhook refused the alert: no"]);
     await declined.alerts.close();
     receiver.answer = () => undefined;
     const silent = realSink();

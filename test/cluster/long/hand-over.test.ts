@@ -5,7 +5,7 @@ import { systemClock } from "../../../src/adapters/system/clock.ts";
 import { type Member, place, servedLanes } from "../../../src/domain/cluster/placement.ts";
 import { type Address, laneKey } from "../../../src/domain/lane.ts";
 import { audit, untilSettled } from "../../support/audit.ts";
-import { crowding } from "../../support/cluster/crowding.ts";
+import { crowding } from "../../support/crowding.ts";
 import { type Database, it, type Nodes, SHORT_LEASE, SIGNER } from "../../support/integration.ts";
 import type { NodeProcess, Variables } from "../../support/node-process.ts";
 import { PersistentCaller } from "../../support/persistent-caller.ts";

@@ -1,18 +1,16 @@
 /** If the database sessions of a live process end, no node declares it dead. */
 import { spawn } from "node:child_process";
 import { availableParallelism } from "node:os";
-import { describe, expect, vi } from "vitest";
+import { describe, expect } from "vitest";
 import { auditCluster } from "../../support/cluster/auditor.ts";
 import { type Cluster, type ClusterNode, instancesOf } from "../../support/cluster/cluster.ts";
 import { createAnywhere } from "../../support/cluster/creates.ts";
-import { crowding } from "../../support/cluster/crowding.ts";
 import { it } from "../../support/cluster/own-postgres.ts";
+import { crowding } from "../../support/crowding.ts";
 import { startLoad } from "../../support/load.ts";
 import { PersistentCaller } from "../../support/persistent-caller.ts";
 import { range } from "../../support/transfers.ts";
 import { waitUntil } from "../../support/wait-until.ts";
-
-vi.setConfig({ testTimeout: 300_000 });
 
 /**
  * A lease that does not expire even on a starved machine, so a node could be declared dead only because of its session

@@ -1,7 +1,7 @@
 /** Nodes that get too little CPU time: after a pause all callers send to them at once, or they hang altogether. */
 import { availableParallelism } from "node:os";
 import { fileURLToPath } from "node:url";
-import { describe, expect, onTestFinished, vi } from "vitest";
+import { describe, expect, onTestFinished } from "vitest";
 import { systemClock } from "../../../src/adapters/system/clock.ts";
 import { untilSettled } from "../../support/audit.ts";
 import { auditCluster } from "../../support/cluster/auditor.ts";
@@ -36,9 +36,6 @@ const LEASE = {
   FENCEPOST_LEASE_RENEW_INTERVAL: "600ms",
   FENCEPOST_CLOCK_SKEW_ALLOWANCE: "200ms",
 };
-
-// The tests wait for leases to expire, possibly on slow machines.
-vi.setConfig({ testTimeout: 180_000 });
 
 interface Outcome {
   readonly lastMs: number;

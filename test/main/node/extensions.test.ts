@@ -85,7 +85,7 @@ describe("the extensions of an installation", () => {
     it("post alerts to the webhook", async () => {
       const extensions = await openExtensions({ config: { ...nothing, alertWebhook: { url, format: "slack" } } });
       for (const sink of extensions.sinks) sink({ type: "alert", severity: "ERROR", code: "TX_STUCK", message: "m" });
-      await expect.poll(() => receiver.current.received.length, { timeout: 10_000 }).toBe(1);
+      await expect.poll(() => receiver.current.received.length).toBe(1);
       expect(JSON.parse(receiver.current.received[0]?.body ?? "")).toEqual({
         text: expect.stringContaining("TX_STUCK: m"),
       });

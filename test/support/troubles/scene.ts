@@ -1,7 +1,6 @@
 /** A whole node on a real database, which reaches the real chain only through a proxy that injects faults. */
 import { keccak256 } from "viem";
 import { privateKeyToAccount } from "viem/accounts";
-import { vi } from "vitest";
 import { isTaken } from "../../../src/domain/chain/answers.ts";
 import type { Hex } from "../../../src/domain/lane.ts";
 import {
@@ -19,8 +18,6 @@ import { type ProxiedCall, type RpcProxy, type Rule, startRpcProxy, type Treatme
 import { type Patience, waitUntil } from "../wait-until.ts";
 import { DrivenChain } from "./driven-chain.ts";
 import { payloadData, placeTally, TALLY } from "./tally.ts";
-
-vi.setConfig({ testTimeout: 180_000 });
 
 export const SEND = "eth_sendRawTransaction";
 export const COUNT = "eth_getTransactionCount";

@@ -198,7 +198,7 @@ describe("a WebSocket at /rpc", () => {
     await TestSocket.open(rpc, as("calm"));
     open[0]?.close();
     await open[0]?.closed;
-    await vi.waitFor(() => TestSocket.open(rpc, as("busy")));
+    await expect.poll(() => TestSocket.open(rpc, as("busy"))).toBeDefined();
   });
 
   // protects [Attacks] src/adapters/http/sockets/rpc-sockets.ts
@@ -352,7 +352,7 @@ describe("a WebSocket subscription", () => {
     expect(heads(socket, id)).toEqual([]);
     other.close();
     await other.closed;
-    await vi.waitFor(() => expect(clock.armedTimers).toBe(1));
+    await expect.poll(() => clock.armedTimers).toBe(1);
     blocks.asked = 0;
     await clock.advance(5_000);
     expect(blocks.asked).toBe(0);
