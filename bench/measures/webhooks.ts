@@ -24,7 +24,6 @@ const SHORTEST_TURN_MS = 15_000;
 /** The tries of a dead receiver become rare. In its first seconds it is no dead one, but one that fails. */
 const DEAD_AFTER_MS = 60_000;
 const SETTLE_MS = 3_000;
-const TURNS_PER_ROUND = 2;
 const STORED = 30_000;
 const LOOK_AGAIN_MS = 50;
 /** Blocks and polls as on most chains: twenty blocks a second cost a node so much that what receivers cost is noise. */
@@ -153,7 +152,7 @@ async function measureDead({ setup, receivers, client }: Bench, pace: Pace): Pro
     return { ...spent, delayMs: percentile(delaysMs, 99), answerMs: percentile(latencies, 99) };
   };
   const rounds: (readonly Turn[])[] = [];
-  for (let round = 0; round < TURNS_PER_ROUND * pace.rounds; round++) {
+  for (let round = 0; round < pace.rounds; round++) {
     // Another one begins each round, so that a machine that gets slower or faster favours none.
     const turns: Turn[] = [];
     for (let at = 0; at < DEAD.length; at++) {
