@@ -63,12 +63,7 @@ type Client = FencepostClient;
 export function startLoad(plan: LoadPlan): { readonly record: LoadRecord; stop(): Promise<void> } {
   const load = new Load(plan);
   const stopping = load.stopAndGo();
-  const working = Promise.all([
-    stopping,
-    ...Array.from({ length: CALLERS }, () => load.call()),
-    load.operate(),
-    load.approve(),
-  ]);
+  const working = Promise.all([stopping, load.callAndApprove(), load.operate()]);
   // A mistake of the campaign itself is reported when the load is stopped.
   working.catch(() => undefined);
   return {
@@ -99,8 +94,18 @@ class Load implements LoadRecord {
     this.plan = plan;
   }
 
+  /** The last approvals come after the last callers: a request may still be under way when the load is stopped. */
+  async callAndApprove(): Promise<void> {
+    const calling = { isOver: false };
+    const callers = Array.from({ length: CALLERS }, () => this.call());
+    const called = Promise.all(callers).finally(() => {
+      calling.isOver = true;
+    });
+    await Promise.all([called, this.approve(calling)]);
+  }
+
   /** Creates transactions at the rate of one caller, through an inlet that is drawn each time. */
-  async call(): Promise<void> {
+  private async call(): Promise<void> {
     const { dice, clock, rate } = this.plan;
     while (!this.isOver) {
       const count = await dice.weighted<() => Promise<number>>([
@@ -182,10 +187,10 @@ class Load implements LoadRecord {
   }
 
   /** The second person: approves two of three transfers above the bound, and rejects the others. */
-  async approve(): Promise<void> {
+  private async approve(calling: { readonly isOver: boolean }): Promise<void> {
     const { dice, clock } = this.plan;
     for (let isDone = false; !isDone; await clock.sleep(APPROVE_MS)) {
-      const isLast = this.isOver;
+      const isLast = calling.isOver;
       const awaiting = await this.awaiting();
       for (const txId of awaiting ?? []) {
         const order = { reason: "chaos" };
