@@ -19,11 +19,16 @@ export interface Comparison {
   readonly to: number;
 }
 
-type Measure = (bench: Workbench) => Promise<readonly Figure[]>;
+interface Measure {
+  /** True to measure one build after the other in each turn, not both at the same time. */
+  readonly alone: boolean;
+  run(bench: Workbench): Promise<readonly Figure[]>;
+}
 
 /**
  * Measures this build and that of another commit at the same time, turn after turn: the speed of a shared machine changes
- * within seconds, and both builds meet the same. Each turn starts them in the opposite order of the one before.
+ * within seconds, and both builds meet the same. Each turn starts them in the opposite order of the one before. Measures
+ * of waits take each turn one after the other.
  */
 export async function compareWith(
   ref: string,
@@ -38,7 +43,9 @@ export async function compareWith(
       for (const measure of measures) {
         const sides = turn % 2 === 0 ? [LAUNCHER, build.launcher] : [build.launcher, LAUNCHER];
         const figures = new Map<string, readonly Figure[]>();
-        await Promise.all(sides.map(async (launcher) => figures.set(launcher, await figuresOf(launcher, measure))));
+        const take = async (launcher: string) => figures.set(launcher, await figuresOf(launcher, measure));
+        if (measure.alone) for (const launcher of sides) await take(launcher);
+        else await Promise.all(sides.map(take));
         const taken = pairsOf(figures.get(LAUNCHER) ?? [], figures.get(build.launcher) ?? []);
         process.stderr.write(`${JSON.stringify(taken)}\n`);
         pairs.push(...taken);
@@ -56,7 +63,7 @@ export async function compareWith(
 async function figuresOf(launcher: string, measure: Measure): Promise<readonly Figure[]> {
   const bench = await openWorkbench({ profileTo: null, launcher });
   try {
-    return await measure(bench);
+    return await measure.run(bench);
   } catch (error) {
     // An overloaded machine: this turn has no figures of the measure, the others count.
     process.stderr.write(`left out of this turn: ${String(error)}\n`);

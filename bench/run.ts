@@ -4,6 +4,7 @@ import { LAUNCHER } from "./environment/node-process.ts";
 import { openWorkbench, type Workbench } from "./environment/workbench.ts";
 import { measureBatchCreate } from "./measures/batch-create.ts";
 import { measureBroadcastLatency } from "./measures/broadcast-latency.ts";
+import { measureBurst } from "./measures/burst.ts";
 import { measureConfirm } from "./measures/confirm.ts";
 import { measureFigures } from "./measures/figures.ts";
 import { measureIdle } from "./measures/idle.ts";
@@ -21,6 +22,7 @@ const MEASURES: Readonly<Record<string, Measure>> = {
   idle: measureIdle,
   batch: measureBatchCreate,
   single: measureSingleCreate,
+  burst: measureBurst,
   confirm: measureConfirm,
   broadcast: measureBroadcastLatency,
   scale: measureScale,
@@ -30,6 +32,9 @@ const MEASURES: Readonly<Record<string, Measure>> = {
   figures: measureFigures,
   webhooks: measureWebhooks,
 };
+
+/** Measures of waits rather than of work: two builds that share the machine would wait for each other. */
+const ALONE: ReadonlySet<string> = new Set(["burst"]);
 
 const chosen = ({ only }: BenchOptions) =>
   Object.entries(MEASURES).filter(([name]) => only.length === 0 || only.includes(name));
@@ -54,10 +59,9 @@ if (options.against === null) {
   print(figures, options);
   process.exitCode = missed(figures).length === 0 ? 0 : 1;
 } else {
-  const measures = chosen(options).map(
-    ([, measure]) =>
-      (bench: Workbench) =>
-        measure(bench, options.pace),
-  );
+  const measures = chosen(options).map(([name, measure]) => ({
+    alone: ALONE.has(name),
+    run: (bench: Workbench) => measure(bench, options.pace),
+  }));
   printComparison(await compareWith(options.against, options.turns, measures), options);
 }

@@ -9,6 +9,8 @@ import { promisify } from "node:util";
 export interface NodeProcess {
   readonly url: string;
   readonly pid: number;
+  /** From the start of the process until it accepts requests. */
+  readonly readyMs: number;
   residentMiB(): Promise<number>;
   /** Gracefully, as SIGTERM does it. */
   stop(): Promise<void>;
@@ -37,6 +39,7 @@ export async function startNode({
 }: NodeOptions): Promise<NodeProcess> {
   const log = openSync(logFile, "a");
   const [program, ...argv] = profileTo === null ? [launcher] : [process.execPath, ...profiling(profileTo), launcher];
+  const startMs = performance.now();
   const child = spawn(program as string, [...argv, "start", "--config", configFile], {
     env: { PATH: process.env.PATH, FENCEPOST_AUTH: "none", FENCEPOST_PORT: "0", ...environment },
     stdio: ["ignore", "pipe", log],
@@ -55,6 +58,7 @@ export async function startNode({
   return {
     url: (JSON.parse(line) as { readonly url: string }).url,
     pid,
+    readyMs: performance.now() - startMs,
     residentMiB: () => residentMiB(pid),
     stop: async () => {
       child.kill("SIGTERM");

@@ -27,6 +27,8 @@ export interface SetupOptions {
   readonly signers?: number;
   /** Creates are accepted and wait; nothing is signed or sent. */
   readonly suspended?: boolean;
+  /** The database has its tables before the node starts, as at every start but the first. */
+  readonly migrated?: boolean;
   readonly nodes?: number;
   /** Unless said otherwise, the 50 ms of a chain that holds nobody up. */
   readonly blockTimeMs?: number;
@@ -39,6 +41,8 @@ export interface SetupOptions {
 /** What every measure stands on: one PostgreSQL, and set-ups that are made and thrown away. */
 export interface Workbench {
   readonly databases: Databases;
+  /** `bin/fencepost.js` of the build that is measured. */
+  readonly launcher: string;
   open(options?: SetupOptions): Promise<Setup>;
   close(): Promise<void>;
 }
@@ -65,6 +69,7 @@ export async function openWorkbench({ profileTo, launcher }: WorkbenchOptions): 
   const databases = await startDatabases(directory);
   return {
     databases,
+    launcher,
     open: (options = {}) => openSetup({ databases, directory, profileTo, launcher }, options),
     close: async () => {
       await databases.stop();
@@ -92,7 +97,8 @@ async function openSetup(
     mode: 0o600,
   });
   const logFile = join(directory, "node.log");
-  if (suspended) await suspendAll(launcher, databaseUrl, signers);
+  if (suspended || options.migrated === true) await migrate(launcher, databaseUrl);
+  if (suspended) await suspendAll(databaseUrl, signers);
   const nodes: NodeProcess[] = [];
   while (nodes.length < nodeCount)
     nodes.push(
@@ -125,9 +131,12 @@ async function untilSpread(databaseUrl: string, share: number): Promise<void> {
   while (((await query<{ most: number }>(databaseUrl, most))[0]?.most ?? 0) > share) await pause(LOOK_AGAIN_MS);
 }
 
-async function suspendAll(launcher: string, databaseUrl: string, signers: readonly BenchSigner[]): Promise<void> {
+async function migrate(launcher: string, databaseUrl: string): Promise<void> {
   const env = { PATH: process.env.PATH, FENCEPOST_DATABASE_URL: databaseUrl };
   await promisify(execFile)(process.execPath, [launcher, "migrate"], { env });
+}
+
+async function suspendAll(databaseUrl: string, signers: readonly BenchSigner[]): Promise<void> {
   const rows = signers.map(({ address }) => `(${CHAIN_ID}, '${address}', true, 'OPERATOR')`);
   await query(
     databaseUrl,

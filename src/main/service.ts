@@ -94,7 +94,8 @@ export async function startService(options: ServiceOptions) {
       cluster: clusterReading(store, systemClock),
       webhookTroubles: () => node.webhookTroubles(),
     });
-    await node.settlingIn.whenOver();
+    // A failed rehearsal decides nothing: the first commits then open their connections themselves.
+    await Promise.all([node.settlingIn.whenOver(), store.rehearse().catch(() => undefined)]);
     const shared = sharesPort ? await listenTogether(http, config) : null;
     return {
       /** URL for callers: the shared port if this process is one of several workers. */

@@ -5,6 +5,7 @@ import type { Ports } from "../../ports/ports.ts";
 import type { RetentionStore } from "../../ports/retention-store.ts";
 import { type CommitRuntime, commitWrites } from "./commit/commit.ts";
 import { PolicyBook } from "./commit/policies.ts";
+import { rehearse } from "./commit/rehearse.ts";
 import { RememberedLanes } from "./commit/remembered-lanes.ts";
 import { DEFAULT_SCHEMA } from "./rows/schema-name.ts";
 import { newestMigration } from "./schema/migrate.ts";
@@ -62,11 +63,10 @@ export class UnsuitableServer extends Error {
 
 const OLDEST_VERSION = 150_000;
 const READING = 8;
-/**
- * Number of writing connections: the committer has three transactions in flight; the others are for looking up the
- * outcome of a commit.
- */
-const WRITING = 5;
+/** Number of transactions that the committer has in flight. */
+const AT_ONCE = 3;
+/** Number of writing connections: two more than there are commits, for looking up the outcome of a commit. */
+const WRITING = AT_ONCE + 2;
 const LEASING = 3;
 /**
  * Number of connections for renewals and registrations, which must never queue behind other work: one to use, and one
@@ -151,7 +151,12 @@ interface Parts {
   readonly newestMigration: string;
 }
 
-export type PostgresStore = Ports["store"] & RetentionStore & { close(): Promise<void> };
+export type PostgresStore = Ports["store"] &
+  RetentionStore & {
+    /** Opens the connections of commits and prepares their statements; writes nothing. */
+    rehearse(): Promise<void>;
+    close(): Promise<void>;
+  };
 
 function storeOf({ reading, writing, leasing, renewing, newestMigration }: Parts): PostgresStore {
   const { policy } = writing;
@@ -195,6 +200,7 @@ function storeOf({ reading, writing, leasing, renewing, newestMigration }: Parts
       seen = { epoch: Math.max(seen.epoch, page.epoch), seq: Math.max(seen.seq, page.lastSeq) };
       return page;
     },
+    rehearse: () => rehearse(writing, AT_ONCE),
     close: async () => {
       const all = [reading, ...[writing, leasing, renewing].map(({ connections }) => connections)];
       await Promise.all(all.map((connections) => connections.close()));

@@ -28,6 +28,8 @@ import { HeadFollower } from "./head-follower.ts";
 import { KnownBalances } from "./known-balances.ts";
 
 const TAG_PATIENCE_MS = 60_000;
+/** Age in polls up to which a fee market is used while a newer one is requested: the base fee of one more block at most. */
+const RECENT_POLLS = 2;
 
 /** Maximum number of transactions whose receipts are looked up by hash in one request. */
 export const LOOKS_AT_ONCE = 100;
@@ -44,8 +46,10 @@ export class ChainContext {
    * pool's signer.
    */
   readonly knownBalances;
-  /** Last known fee market, for display and for `leastBaseFee`. */
+  /** Last known fee market, for display, for `leastBaseFee` and for `recentMarket`. */
   knownMarket: FeeMarket | null = null;
+  /** Monotonic time of the request for `knownMarket`; null if there was none yet. */
+  private marketAtMs: number | null = null;
   readonly knownCode = new KnownCode();
   readonly settings;
   /** Fee ceilings in force: as configured, else the defaults for the chain's id. */
@@ -229,12 +233,27 @@ export class ChainContext {
   }
 
   feeMarket(): Promise<FeeMarket> {
-    return this.markets.about("market", this.settings.pollIntervalMs, async () => {
+    return this.markets.about("market", this.settings.pollIntervalMs, async (nowMs) => {
       const market = await this.chain.feeMarket();
       this.disputes.notePrices(market.disputed ?? null);
       this.knownMarket = market;
+      this.marketAtMs = nowMs;
       return market;
     });
+  }
+
+  /**
+   * The last fee market, if it is recent enough to check a create by it, which is priced anew when it is signed. A newer
+   * market is requested at the same time, so that under steady load no create waits for one. Null: wait for a new market.
+   */
+  recentMarket(): FeeMarket | null {
+    const { marketAtMs, settings, ports } = this;
+    const isRecent =
+      marketAtMs !== null && ports.clock.monotonicMs() - marketAtMs < RECENT_POLLS * settings.pollIntervalMs;
+    if (!isRecent) return null;
+    // An error is seen by the next create that waits for the market, or by the signing of this one.
+    this.feeMarket().catch(() => undefined);
+    return this.knownMarket;
   }
 
   balance(address: Address): Promise<bigint> {

@@ -19,7 +19,7 @@ import {
 } from "../../../domain/errors.ts";
 import { grouped } from "../../../domain/grouped.ts";
 import { spentRequestId } from "../../../domain/keys/principal.ts";
-import { laneKey } from "../../../domain/lane.ts";
+import { type Lane, laneKey } from "../../../domain/lane.ts";
 import type { Intent, PreparedIntent } from "../../../domain/transaction/transaction.ts";
 import type { AllocateResult, LaneStore } from "../../../ports/lane-store.ts";
 import type { ForwardedCreate } from "../../../ports/peers.ts";
@@ -62,12 +62,12 @@ import {
   withNamedRevert,
 } from "./asked-create.ts";
 import type { PoolChoice } from "./pools.ts";
-import { asksChain, isComplete, prepareAsking, prepareUnasked } from "./prepare.ts";
+import { asksChain, isComplete, isSoonPrepared, prepareAsking, prepareUnasked } from "./prepare.ts";
 
 export interface CreatePorts extends LaneWriterPorts {
   readonly intents: NormalisePorts;
   readonly store: Pick<QueryStore, "transaction" | "transactionAt"> & Pick<LaneStore, "openOf">;
-  readonly lanes: { own(lane: Intent["lane"]): Promise<OwnedLane> };
+  readonly lanes: { own(lane: Lane): Promise<OwnedLane>; find(lane: Lane): OwnedLane | null };
   readonly chains: ReadonlyMap<number, ChainContext>;
   readonly requestIds: RequestIds;
   readonly admission: Admission;
@@ -144,7 +144,7 @@ export class Creates {
   private async deliver(items: readonly CreateItem[], inlet: Inlet) {
     const [single, ...others] = items;
     if (single === undefined) return;
-    const isAlone = others.length === 0 && inlet === "caller" && isComplete(single.intent);
+    const isAlone = others.length === 0 && inlet === "caller" && isSoonPrepared(this.ports, single.intent);
     await (isAlone ? this.gathering.add(single) : this.deliverByLane(items, inlet, () => undefined));
   }
 

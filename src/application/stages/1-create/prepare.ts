@@ -13,11 +13,13 @@ import { defined } from "../../../domain/defined.ts";
 import { FencepostError, type RejectionReason, unavailable } from "../../../domain/errors.ts";
 import { type Content, overCeiling, refuseOverCeiling } from "../../../domain/fees/ceilings.ts";
 import { type GasLimit, gasOverLimit, intrinsicGas, lowerLimit, withMargin } from "../../../domain/fees/gas.ts";
+import type { Lane } from "../../../domain/lane.ts";
 import { type FeeMarket, feeCap, isFullyPriced, isHopelessCap } from "../../../domain/transaction/fees.ts";
 import type { Intent, Payload, PreparedIntent } from "../../../domain/transaction/transaction.ts";
 import { type Call, ChainUnavailable, type Prospect, type Simulation } from "../../../ports/chain.ts";
 import type { ChainContext } from "../../chain/chain-context.ts";
 import { asAsked, confirmEstimate, simulateWithin, simulationWithCode, withinLimits } from "../../chain/gas-needed.ts";
+import type { OwnedLane } from "../../lane/owned-lane.ts";
 
 type Refusal = Exclude<Simulation, { outcome: "ok" }>;
 
@@ -52,6 +54,18 @@ export function isComplete({ payload }: Intent): boolean {
   return payload.gas !== undefined && isFullyPriced(payload);
 }
 
+interface Known {
+  readonly lanes: { find(lane: Lane): OwnedLane | null };
+  readonly chains: ReadonlyMap<number, ChainContext>;
+}
+
+/** True if the intent is complete, or if this node knows the lane and the market by which it can be prepared now. */
+export function isSoonPrepared({ lanes, chains }: Known, intent: Intent): boolean {
+  if (isComplete(intent)) return true;
+  const behindPending = lanes.find(intent.lane)?.hasUnmined() ?? false;
+  return !asksChain(intent, { behindPending }) && (chains.get(intent.lane.chainId)?.recentMarket() ?? null) !== null;
+}
+
 /** Prepares an intent without a call to the chain; null if a call is needed. */
 export function prepareUnasked(
   context: ChainContext,
@@ -61,10 +75,20 @@ export function prepareUnasked(
   const { payload } = intent;
   const shown = shownTo(context);
   refuseUnasked(context, intent, shown);
-  if (payload.gas === undefined || !behindPending || !isFullyPriced(payload)) return null;
+  if (payload.gas === undefined || !behindPending) return null;
+  if (!isFullyPriced(payload)) {
+    const market = context.recentMarket();
+    return market && priceBehindPending(context, intent, payload.gas, { market, shown });
+  }
   // While the chain is unreachable, the newest known block and base fee are outdated, so skip this check.
   if (context.reachable) refuseHopelessFee(shown, payload);
   return withGas(intent, payload.gas, namedCap(payload));
+}
+
+function priceBehindPending(context: ChainContext, intent: Intent, gas: bigint, priced: Priced): PreparedIntent {
+  const fees = pricedAt(context, intent.payload, gas, priced);
+  refuseHopelessFee(priced.shown, intent.payload);
+  return withGas(intent, gas, feeCap(fees));
 }
 
 export async function prepare(context: ChainContext, intent: Intent, standing: Standing): Promise<PreparedIntent> {
@@ -125,9 +149,7 @@ async function askChain(context: ChainContext, intent: Intent, behindPending: bo
   const shown = shownTo(context);
   if (payload.gas !== undefined && behindPending) {
     const market = await context.marketFor(payload);
-    const fees = priced(context, payload, payload.gas, { market, shown });
-    refuseHopelessFee(shown, payload);
-    return withGas(intent, payload.gas, feeCap(fees));
+    return priceBehindPending(context, intent, payload.gas, { market, shown });
   }
   const call = callOf(intent);
   const [said, market] = await Promise.all([simulateWithin(context, call), context.marketFor(payload)]);
@@ -152,7 +174,7 @@ function judge(context: ChainContext, intent: Intent, judged: Judged): PreparedI
   if (simulation.outcome !== "ok") throw refusal(simulation, behindPending);
   refuseHopelessFee(shown, payload);
   const gas = payload.gas ?? withMargin(simulation.gas, payload, shown.mostGas?.gas ?? null);
-  const cap = feeCap(priced(context, payload, gas, judged));
+  const cap = feeCap(pricedAt(context, payload, gas, judged));
   const needed = payload.value + gas * cap;
   if (needed > simulation.balance) {
     const detail = `needs ${needed} wei (value + gas x fee cap), the account has ${simulation.balance}`;
@@ -210,7 +232,7 @@ function notDeployedYet({ to }: Call) {
  * the market to fall. But if it has so much gas that a cost ceiling leaves less per unit than the base fee, it cannot
  * be paid for and is refused now, before it costs anything.
  */
-function priced(context: ChainContext, payload: Payload, gas: bigint, { market, shown }: Priced) {
+function pricedAt(context: ChainContext, payload: Payload, gas: bigint, { market, shown }: Priced) {
   const { ceilings } = context;
   const content: Content = { gas, value: payload.value };
   refuseOverCeiling(ceilings, content, payload);

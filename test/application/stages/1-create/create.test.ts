@@ -56,7 +56,7 @@ function bench(limits: { perLane?: number; perNode?: number } = {}): Bench {
     },
     intents: { codec: createCodec(), entropy: stage.ports.entropy, chainIds: [CHAIN_ID] },
     requestIds: new RequestIds(stage.ports.store, stage.clock),
-    lanes: { own },
+    lanes: { own, find: () => stage.lane },
     router: { deliver: ({ items, here }) => here([...Array(items).keys()], false) },
     reception: { turnedAway: () => null, counted: (creates) => creates },
     pendingCreates: { enqueue: () => Promise.reject(new Error("nothing is enqueued here")) },

@@ -251,6 +251,31 @@ describe("a create whose call would revert", () => {
   });
 });
 
+describe("the fee market of a create behind pending transactions", () => {
+  // protects [Unproven answers] src/application/chain/chain-context.ts
+  it("may be two polls old, so that no create waits while a newer one is requested", async () => {
+    const bench = await ready();
+    const { pollIntervalMs } = bench.context.settings;
+    await prepareWith(bench, { gas: 50_000 }, BEHIND);
+    bench.context.forget();
+    bench.faults.inject({ kind: "unavailable" });
+    await bench.clock.advance(2 * pollIntervalMs - 1);
+    expect((await prepareWith(bench, { gas: 50_000 }, BEHIND)).gas).toBe(50_000n);
+    await bench.clock.advance(1);
+    await expect(prepareWith(bench, { gas: 50_000 }, BEHIND)).rejects.toMatchObject({ code: "UNAVAILABLE" });
+  });
+
+  it("is requested anew once it is a poll old", async () => {
+    const bench = await ready();
+    await prepareWith(bench, { gas: 50_000 }, BEHIND);
+    await bench.clock.advance(bench.context.settings.pollIntervalMs);
+    const before = bench.context.knownMarket;
+    await prepareWith(bench, { gas: 50_000 }, BEHIND);
+    await bench.context.feeMarket();
+    expect(bench.context.knownMarket).not.toBe(before);
+  });
+});
+
 describe("the signer's balance in a create", () => {
   // protects [Holes] src/application/stages/1-create/prepare.ts, src/domain/transaction/fees.ts
   it("must cover value plus gas at the fee cap, to the wei", async () => {
