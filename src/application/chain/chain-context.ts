@@ -24,12 +24,11 @@ import { StandingAlerts } from "../standing-alerts.ts";
 import { Answers } from "./answers.ts";
 import { Counts } from "./counts.ts";
 import { Disputes } from "./disputes.ts";
+import { FeeMarkets } from "./fee-markets.ts";
 import { HeadFollower } from "./head-follower.ts";
 import { KnownBalances } from "./known-balances.ts";
 
 const TAG_PATIENCE_MS = 60_000;
-/** Age in polls up to which a fee market is used while a newer one is requested: the base fee of one more block at most. */
-const RECENT_POLLS = 2;
 
 /** Maximum number of transactions whose receipts are looked up by hash in one request. */
 export const LOOKS_AT_ONCE = 100;
@@ -46,10 +45,6 @@ export class ChainContext {
    * pool's signer.
    */
   readonly knownBalances;
-  /** Last known fee market, for display, for `leastBaseFee` and for `recentMarket`. */
-  knownMarket: FeeMarket | null = null;
-  /** Monotonic time of the request for `knownMarket`; null if there was none yet. */
-  private marketAtMs: number | null = null;
   readonly knownCode = new KnownCode();
   readonly settings;
   /** Fee ceilings in force: as configured, else the defaults for the chain's id. */
@@ -92,7 +87,7 @@ export class ChainContext {
   private readonly ports;
   /** When to alert that the chain's node does not support the block tag used for finality; null if it does. */
   private tagAlert: When | null = null;
-  private readonly markets: Answers<"market", FeeMarket>;
+  private readonly markets: FeeMarkets;
   private sanity: { readonly of: readonly bigint[]; readonly limit: bigint | null } | null = null;
   private readonly balances: Answers<Address, bigint>;
   private readonly opinions: Answers<number, SecondOpinion>;
@@ -103,7 +98,7 @@ export class ChainContext {
     this.ceilings = ceilingsOf(chain.chainId, settings);
     this.ports = ports;
     this.standing = new StandingAlerts(ports.telemetry);
-    this.markets = new Answers(ports.clock);
+    this.markets = new FeeMarkets(() => this.askMarket(), ports.clock, settings);
     this.balances = new Answers(ports.clock);
     this.opinions = new Answers(ports.clock);
     this.follower = new HeadFollower(chain, ports.telemetry, settings);
@@ -169,7 +164,7 @@ export class ChainContext {
 
   /** Clears answers that were cached while another block was the newest. */
   forget(): void {
-    this.markets.clear();
+    this.markets.forget();
     this.balances.clear();
     this.opinions.clear();
   }
@@ -233,27 +228,23 @@ export class ChainContext {
   }
 
   feeMarket(): Promise<FeeMarket> {
-    return this.markets.about("market", this.settings.pollIntervalMs, async (nowMs) => {
-      const market = await this.chain.feeMarket();
-      this.disputes.notePrices(market.disputed ?? null);
-      this.knownMarket = market;
-      this.marketAtMs = nowMs;
-      return market;
-    });
+    return this.markets.newest();
   }
 
-  /**
-   * The last fee market, if it is recent enough to check a create by it, which is priced anew when it is signed. A newer
-   * market is requested at the same time, so that under steady load no create waits for one. Null: wait for a new market.
-   */
+  /** Last known fee market, for display and for `leastBaseFee`. */
+  get knownMarket(): FeeMarket | null {
+    return this.markets.known;
+  }
+
+  /** The last fee market, if it is recent enough to check a create by it; null: wait for a new one. */
   recentMarket(): FeeMarket | null {
-    const { marketAtMs, settings, ports } = this;
-    const isRecent =
-      marketAtMs !== null && ports.clock.monotonicMs() - marketAtMs < RECENT_POLLS * settings.pollIntervalMs;
-    if (!isRecent) return null;
-    // An error is seen by the next create that waits for the market, or by the signing of this one.
-    this.feeMarket().catch(() => undefined);
-    return this.knownMarket;
+    return this.markets.recent();
+  }
+
+  private async askMarket() {
+    const market = await this.chain.feeMarket();
+    this.disputes.notePrices(market.disputed ?? null);
+    return market;
   }
 
   balance(address: Address): Promise<bigint> {

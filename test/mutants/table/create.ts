@@ -251,8 +251,8 @@ export const CREATE = [
       ],
       [
         "the first create of a lane is simulated",
-        "if (payload.gas === undefined || !behindPending || !isFullyPriced(payload)) return null;",
-        "if (payload.gas === undefined || !isFullyPriced(payload)) return null;",
+        "if (payload.gas === undefined || !behindPending) return null;",
+        "if (payload.gas === undefined) return null;",
       ],
       [
         "a create is accepted while the chain is silent only if the lane's nonce is known",

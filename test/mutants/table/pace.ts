@@ -190,6 +190,14 @@ export const PACE = [
     ],
   ),
   ...mutantsIn(
+    "src/application/chain/fee-markets.ts",
+    ["test/application/stages/1-create/prepare.test.ts"],
+    [
+      ["an old market checks no create", "|| this.clock.monotonicMs() - last.askedAtMs >= mostMs", ""],
+      ["a newer market is requested while the last one is used", "this.newest().catch(() => undefined);", ""],
+    ],
+  ),
+  ...mutantsIn(
     "src/domain/pace/growth.ts",
     ["test/domain/pace/growth.test.ts"],
     [

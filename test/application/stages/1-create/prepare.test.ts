@@ -252,7 +252,7 @@ describe("a create whose call would revert", () => {
 });
 
 describe("the fee market of a create behind pending transactions", () => {
-  // protects [Unproven answers] src/application/chain/chain-context.ts
+  // protects [Short of time] src/application/chain/fee-markets.ts
   it("may be two polls old, so that no create waits while a newer one is requested", async () => {
     const bench = await ready();
     const { pollIntervalMs } = bench.context.settings;
