@@ -1,6 +1,6 @@
 import { afterEach, describe, expect, it } from "vitest";
 import { anIntent, nextUuid } from "../../support/lane-samples.ts";
-import { CHAIN_ID, SIGNER, transfer, World, type WorldNode } from "../../support/world.ts";
+import { CHAIN_ID, SIGNER, transfer, World, type WorldNode, type WorldOptions } from "../../support/world.ts";
 
 let world: World;
 let entry: WorldNode;
@@ -10,8 +10,8 @@ const LANE = { chainId: CHAIN_ID, signer: SIGNER };
 const reason = "a cell of its own";
 
 /** A world whose signer has had this many transactions, all of them final. */
-async function withFinal(count: number) {
-  world = new World();
+async function withFinal(count: number, options: WorldOptions = {}) {
+  world = new World(options);
   entry = await world.startNode();
   const requests = Array.from({ length: count }, (_, at) => transfer({ requestId: `order-${at}` }));
   for (const request of requests) await create(request);
@@ -86,6 +86,16 @@ describe("a signer that leaves its cell", () => {
     const codes = entry.events.map((event) => (event.type === "alert" ? event.code : event.type));
     expect(codes.filter((code) => ["nonce.drift", "FOREIGN_PENDING", "EXTERNAL_KEY_USE"].includes(code))).toEqual([]);
     expect(await move({ step: "leave", moveId })).toEqual(answer);
+  });
+
+  // protects [Cells] src/application/stages/2-allocate/allocate.ts
+  it("is refused by an owner that has not noticed, which reports no use of the key", async () => {
+    // The owner asks the chain for its count before each create.
+    await withFinal(1, { settings: { nonceStateTimeoutMs: 0 } });
+    await left();
+    world.chain.mineForeign(SIGNER, 8);
+    expect(await refused(transfer())).toMatchObject({ code: "SIGNER_MOVED" });
+    expect(entry.events.filter(({ type }) => type === "nonce.drift")).toEqual([]);
   });
 
   it("comes back with what it used elsewhere, and goes on at the nonce of the other cell", async () => {

@@ -66,6 +66,9 @@ export const CELLS = [
   ...mutantsIn("src/application/stages/1-create/answer-existing.ts", OPERATION, [
     ["a create is refused as moved under a proved term alone", "await owned.term.prove();", ""],
   ]),
+  ...mutantsIn("src/application/stages/2-allocate/allocate.ts", OPERATION, [
+    ["a count above the next nonce is reported under a proved term alone", "await work.lane.term.prove();", ""],
+  ]),
   ...mutantsIn("src/application/detours/reconcile.ts", OPERATION, [
     [
       "another cell's transactions are not taken for another program's",
