@@ -18,6 +18,7 @@ export {
   QuotaExceededError,
   RequestIdReusedError,
   type Retry,
+  SignerMovedError,
   SubmissionRejectedError,
   TimeoutError,
   UnauthenticatedError,

@@ -126,6 +126,14 @@ export class Term {
     return this.ports.writer.write(fenced).then(this.written, this.unwritten) as Promise<OutcomeOf<K>>;
   }
 
+  /**
+   * Proves in the database that this term has not ended. A term that another process ended is noticed only at the next
+   * write, and a lane that gives no nonces may have none for long.
+   */
+  async prove(): Promise<void> {
+    await this.write({ kind: "closeHoles", nonces: [] });
+  }
+
   /** Signs payloads, but only while this node owns the lane. */
   sign<T>(sign: () => Promise<T>): Promise<T> {
     return this.mayAct ? this.during(sign(), "sign") : Promise.reject(this.over());

@@ -91,6 +91,7 @@ export function loadingContract(context: LaneStoreContext): void {
     expect(await context.store.loadLane(fence)).toEqual({
       cursor: null,
       suspendedBy: null,
+      place: "HERE",
       reconciled: true,
       epochFloor: 0,
       genesisHash: null,
