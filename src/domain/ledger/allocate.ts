@@ -69,7 +69,7 @@ function resultOf(draft: Draft, giver: Giver, item: NewTransaction): AllocateRes
  * intent gets no nonce.
  */
 export function isOver(validUntil: Date | null | undefined, at: Date): boolean {
-  return validUntil !== null && validUntil !== undefined && validUntil <= at;
+  return validUntil instanceof Date && validUntil <= at;
 }
 
 function keepWaiting(

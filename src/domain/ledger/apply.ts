@@ -68,10 +68,9 @@ export function inOrder(writes: readonly { readonly kind: string }[]): readonly 
  * signs with this key. The notice is written in the same commit as the count.
  */
 function notePassedOver(draft: Draft, write: LedgerWrite, before: number | null) {
-  const floor = floorOf(write);
-  const { cursor } = draft.ledger;
-  const isPassed = before !== null && floor !== null && floor > before && cursor !== null && cursor > before;
-  if (isPassed) draft.noteUse({ nonce: before, through: floor - 1 });
+  const floor = floorOf(write) ?? 0;
+  const cursor = draft.ledger.cursor ?? 0;
+  if (before !== null && floor > before && cursor > before) draft.noteUse({ nonce: before, through: floor - 1 });
 }
 
 /**

@@ -101,9 +101,8 @@ function foldBegun(ledger: OwnLedger, tx: LedgerTransaction, ownsRequest = true)
 }
 
 /** Removes an intent from the intake table: it became a transaction or was refused. */
-function forgetWaiting(ledger: OwnLedger, { intakeId, txId, requestId, approval }: WaitingIntent) {
+function forgetWaiting(ledger: OwnLedger, { intakeId, txId, requestId }: WaitingIntent) {
   ledger.intake = ledger.intake.delete(intakeId);
-  if (approval === null) return;
   ledger.transactions = ledger.transactions.delete(txId);
   const owner = requestId === null ? null : ledger.requests.atHand(requestId);
   if (requestId !== null && isOf(owner, txId)) ledger.requests = ledger.requests.delete(requestId);

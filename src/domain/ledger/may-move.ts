@@ -36,19 +36,19 @@ export function mayGiveUp({ epochFloor, fixed, reserved }: Ledger, tx: Holder): 
 
 /**
  * Updates `fixed`, the list of transactions that may not change their nonce, after a transaction changed. `before` is
- * null for a new transaction, `after` for one that was removed.
+ * null for a new transaction.
  */
 export function refixed(
   fixed: Ledger["fixed"],
   before: LedgerTransaction | null,
-  after: LedgerTransaction | null,
+  after: LedgerTransaction,
 ): Ledger["fixed"] {
   // Skip the update if `fixed` was not loaded, as in most commits.
   if (fixed.cover.kind === "named") return fixed;
   const [from, to] = [fixedNonce(before), fixedNonce(after)];
   if (from === to) return fixed;
   const left = from === null ? fixed : fixed.delete(from);
-  return to === null || after === null ? left : left.set(to, after.txId);
+  return to === null ? left : left.set(to, after.txId);
 }
 
 function fixedNonce(tx: LedgerTransaction | null) {

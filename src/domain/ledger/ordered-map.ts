@@ -42,8 +42,9 @@ export class OrderedMap<K extends Key, V> {
   get(key: K): V | undefined {
     let node = this.root;
     while (node !== null) {
-      if (key === node.key) return node.value;
-      node = key < node.key ? node.left : node.right;
+      if (key < node.key) node = node.left;
+      else if (key > node.key) node = node.right;
+      else return node.value;
     }
     return undefined;
   }
@@ -82,23 +83,27 @@ function sizeOf<K, V>(tree: Tree<K, V>) {
 function inserted<K extends Key, V>(tree: Tree<K, V>, key: K, value: V): Node<K, V> {
   if (tree === null) return { key, value, size: 1, left: null, right: null };
   const { left, right } = tree;
-  if (key === tree.key) return { key, value, size: tree.size, left, right };
-  return key < tree.key
-    ? balanced(tree, inserted(left, key, value), right)
-    : balanced(tree, left, inserted(right, key, value));
+  if (key < tree.key) return balanced(tree, inserted(left, key, value), right);
+  if (key > tree.key) return balanced(tree, left, inserted(right, key, value));
+  return { key, value, size: tree.size, left, right };
 }
 
 function removed<K extends Key, V>(tree: Tree<K, V>, key: K): Tree<K, V> {
   if (tree === null) return null;
   const { left, right } = tree;
-  if (key === tree.key) return joined(left, right);
-  const [less, more] = key < tree.key ? [removed(left, key), right] : [left, removed(right, key)];
-  return less === left && more === right ? tree : balanced(tree, less, more);
+  if (key < tree.key) {
+    const less = removed(left, key);
+    return less === left ? tree : balanced(tree, less, right);
+  }
+  if (key > tree.key) {
+    const more = removed(right, key);
+    return more === right ? tree : balanced(tree, left, more);
+  }
+  return joined(left, right);
 }
 
 /** Joins two trees whose root was removed: the lowest node of the right one becomes the root. */
 function joined<K extends Key, V>(left: Tree<K, V>, right: Tree<K, V>): Tree<K, V> {
-  if (left === null) return right;
   if (right === null) return left;
   let lowest = right;
   while (lowest.left !== null) lowest = lowest.left;
@@ -115,8 +120,8 @@ function joint<K, V>({ key, value }: Entry<K, V>, left: Tree<K, V>, right: Tree<
 function balanced<K, V>(entry: Entry<K, V>, left: Tree<K, V>, right: Tree<K, V>): Node<K, V> {
   const [less, more] = [sizeOf(left), sizeOf(right)];
   if (less + more < 2) return joint(entry, left, right);
-  if (right !== null && more > DELTA * less) return turnedLeft(entry, left, right);
-  if (left !== null && less > DELTA * more) return turnedRight(entry, left, right);
+  if (right !== null && right.size > DELTA * less) return turnedLeft(entry, left, right);
+  if (left !== null && left.size > DELTA * more) return turnedRight(entry, left, right);
   return joint(entry, left, right);
 }
 

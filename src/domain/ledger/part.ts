@@ -111,7 +111,7 @@ export class Part<K extends Key, V> {
    * not loaded.
    */
   unsure(): Part<K, V> {
-    return this.cover.kind === "named" ? this : this.holding(this.rows, { kind: "named" });
+    return this.holding(this.rows, { kind: "named" });
   }
 
   /** The highest key of all rows, if it is at or above this key; otherwise null. */

@@ -28,16 +28,14 @@ export class Growth {
 
   /** Minima of the backlog in the first and the last period of its growth; null if the backlog does not grow. */
   get grown(): { readonly from: number; readonly to: number } | null {
-    const [from] = this.lows;
-    const to = this.lows.at(-1);
-    if (from === undefined || to === undefined || this.lows.length < STRETCHES) return null;
+    if (this.lows.length < STRETCHES) return null;
     const isRising = this.lows.every((low, index) => index === 0 || low > (this.lows[index - 1] ?? low));
-    return isRising ? { from, to } : null;
+    return isRising ? { from: Math.min(...this.lows), to: Math.max(...this.lows) } : null;
   }
 
   /** True if the minimum of the backlog did not rise in the last period. */
   get stopped(): boolean {
-    const [before, last] = this.lows.slice(-2);
-    return before === undefined || last === undefined || last <= before;
+    const [before = 0, last = before] = this.lows.slice(-2);
+    return last <= before;
   }
 }

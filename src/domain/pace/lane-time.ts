@@ -54,7 +54,7 @@ export function overdueDone(pace: LanePace, txId: string): LanePace {
 
 /** True if a `validUntil` may have passed by now, or a cancel is due. */
 export function isTimeDue(pace: LanePace, nowMs: number): boolean {
-  return isDue(pace.expiry, nowMs) || (pace.overdue.size > 0 && overdueNow(pace, nowMs).length > 0);
+  return isDue(pace.expiry, nowMs) || overdueNow(pace, nowMs).length > 0;
 }
 
 export function overdueNow({ overdue }: LanePace, nowMs: number): readonly string[] {

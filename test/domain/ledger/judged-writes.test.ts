@@ -1,6 +1,6 @@
 /** Effects and charges of single writes that the random sequences of the property tests do not reach. */
 import { describe, expect, it } from "vitest";
-import { apply, type Ledger, type LedgerWrite } from "../../../src/domain/ledger/index.ts";
+import { apply, type Ledger, type LedgerWrite, mayGiveUp, mayMove, Part } from "../../../src/domain/ledger/index.ts";
 import type { Policies } from "../../../src/domain/policy/policy.ts";
 import { AT, anAttempt, anIntent, type IntentWishes, step } from "../../support/lane-samples.ts";
 import { forSigner, policiesOf } from "../../support/policies.ts";
@@ -194,5 +194,53 @@ describe("a step of a transaction", () => {
 
   it("is refused if it would track a transaction without an attempt", () => {
     expect(stepped(step(first.txId, AT.allocated, "sign"))).toThrow("was never signed");
+  });
+});
+
+describe("the indexes of a ledger", () => {
+  const first = created(empty(), { requestId: "order" });
+  const signed = step(first.txId, AT.allocated, "sign", { attempt: anAttempt(), claim: { ordinal: 1 } });
+  const pending = written(first.ledger, { kind: "transition", items: [signed] }).ledger;
+  const broadcast = { kind: "transition", items: [step(first.txId, AT.pending, "broadcast")] };
+
+  it("are not copied by a step that changes neither state nor nonce", () => {
+    const { ledger } = written(pending, broadcast);
+    expect(ledger.transactions.get(first.txId)?.subState).toBe("BROADCAST");
+    for (const name of ["nonces", "live", "fixed", "watched", "requests"] as const) {
+      expect(ledger[name], name).toBe(pending[name]);
+    }
+  });
+
+  it("are not kept where they were not loaded", () => {
+    const fixed = Part.of<number, string>("transaction that may not move at nonce", { kind: "named" });
+    const { ledger } = written({ ...first.ledger, fixed }, { kind: "transition", items: [signed] });
+    expect(ledger.fixed).toBe(fixed);
+  });
+});
+
+describe("a transaction that may leave its nonce", () => {
+  const holder = { state: "ALLOCATED", attemptCount: 0, nonce: 5, pinned: false } as const;
+
+  it.each([
+    ["a free one", {}, 5, true],
+    ["one that was signed", { state: "TRACKING" }, 5, false],
+    ["one with an attempt", { attemptCount: 1 }, 5, false],
+    ["one from before a loss of commits", {}, 6, false],
+    ["one whose caller chose the nonce", { pinned: true }, 5, false],
+    ["one without a nonce", { nonce: null }, 0, false],
+  ] as const)("was never signed and was not placed by its caller: %s", (_, differs, epochFloor, may) => {
+    expect(mayMove({ ...holder, ...differs }, epochFloor)).toBe(may);
+  });
+
+  it("gives it up only if everything above may move down", () => {
+    const start = empty();
+    const at = (nonce: number) => ({ ...holder, nonce });
+    const above = { ...start, fixed: start.fixed.set(6, "signed"), reserved: start.reserved.set(8, "kept") };
+    expect([4, 5, 6, 7, 8].map((nonce) => mayGiveUp(above, at(nonce)))).toEqual([false, false, false, false, true]);
+    const signed = { ...start, fixed: start.fixed.set(6, "signed") };
+    expect([5, 6].map((nonce) => mayGiveUp(signed, at(nonce)))).toEqual([false, true]);
+    expect(mayGiveUp(start, { ...at(5), pinned: true }), "its caller may end it").toBe(true);
+    expect(mayGiveUp(start, { ...at(5), attemptCount: 1 })).toBe(false);
+    expect(mayGiveUp(start, { ...holder, nonce: null })).toBe(false);
   });
 });

@@ -1,0 +1,4 @@
+/** Property tests draw the same cases in every run, so that a mutant is found either always or never. */
+import fc from "fast-check";
+
+fc.configureGlobal({ ...fc.readConfigureGlobal(), seed: 20_261_119 });
