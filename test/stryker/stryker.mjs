@@ -40,7 +40,7 @@ const optionsOf = (name, { mutate, tests, atLeast }) => ({
   concurrency: Number(values.workers),
   timeoutMS: 30_000,
   dryRunTimeoutMinutes: 30,
-  ignorePatterns: ["/*", "!/src", "!/test", "!/package.json", "!/tsconfig.json", "node_modules"],
+  ignorePatterns: ["/*", "!/src", "!/test", "!/docs", "!/package.json", "!/tsconfig.json", "node_modules"],
   tempDirName: "coverage/stryker/sandbox",
   incremental: values.incremental,
   incrementalFile: `coverage/stryker/${name}.json`,
