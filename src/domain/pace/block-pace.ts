@@ -52,6 +52,6 @@ export function isStalled(pace: BlockPace, nowMs: number, awaitedMs: number | nu
   if (pace.head === null) return false;
   const usualMs = usualBlockMs(pace);
   const ageMs = nowMs - pace.sinceMs;
-  if (usualMs === null) return awaitedMs !== null && Math.min(ageMs, awaitedMs) >= STALLED_UNUSUAL_MS;
+  if (usualMs === null) return Math.min(ageMs, awaitedMs ?? 0) >= STALLED_UNUSUAL_MS;
   return ageMs >= Math.max(STALLED_TIMES * usualMs, STALLED_LEAST_MS);
 }

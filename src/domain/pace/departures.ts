@@ -9,10 +9,9 @@ export class Departures {
   private readonly aheadMs: number;
   private readonly flow: Flow | null;
   /**
-   * Monotonic time until which the batches started so far use up the rate of one batch per `everyMs`. Null if none has
-   * started yet.
+   * Monotonic time until which the batches started so far use up the rate of one batch per `everyMs`.
    */
-  private earnedMs: number | null = null;
+  private earnedMs = 0;
 
   constructor(everyMs: number, reserve: number, flow: Flow | null = null) {
     this.everyMs = everyMs;
@@ -22,7 +21,7 @@ export class Departures {
 
   /** Time in ms until the next batch may start; 0: now. */
   waitMs(nowMs: number): number {
-    return this.earnedMs === null ? 0 : Math.max(0, this.earnedMs - this.aheadMs - nowMs);
+    return Math.max(0, this.earnedMs - this.aheadMs - nowMs);
   }
 
   /**
@@ -31,7 +30,7 @@ export class Departures {
    */
   left(nowMs: number, share = 1): void {
     const intervalMs = share * (this.flow?.share(nowMs) ?? 1) * this.everyMs;
-    this.earnedMs = Math.min(Math.max(this.earnedMs ?? nowMs, nowMs), nowMs + this.aheadMs) + intervalMs;
+    this.earnedMs = Math.min(Math.max(this.earnedMs, nowMs), nowMs + this.aheadMs) + intervalMs;
   }
 }
 

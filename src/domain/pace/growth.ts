@@ -9,14 +9,13 @@ export class Growth {
   private readonly lows: number[] = [];
   /** Minimum of the backlog in the current period; null: no value was seen in it yet. */
   private low: number | null = null;
-  private endsMs: number | null = null;
+  private endsMs = 0;
 
   constructor(stretchMs: number) {
     this.stretchMs = stretchMs;
   }
 
   see(nowMs: number, size: number): void {
-    this.endsMs ??= nowMs + this.stretchMs;
     if (nowMs >= this.endsMs) {
       if (this.low !== null) this.lows.push(this.low);
       if (this.lows.length > STRETCHES) this.lows.shift();

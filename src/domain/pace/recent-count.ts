@@ -3,7 +3,7 @@ const SLICES = 30;
 
 export class RecentCount {
   private readonly sliceMs: number;
-  private readonly counts = new Array<number>(SLICES).fill(0);
+  private readonly counts: number[] = [];
   /** Index of the newest time slice in which events were counted. */
   private newest = 0;
   private sum = 0;

@@ -36,6 +36,7 @@ describe("a backlog of work", () => {
     expect(seen(1, () => 10).stopped).toBe(true);
     expect(seen(2, (minute) => 10 * (minute + 1)).stopped).toBe(false);
     expect(seen(2, (minute) => 10 * (2 - minute)).stopped).toBe(true);
+    expect(seen(3, (minute) => [10, 20, 5, 5][minute] ?? 0).stopped).toBe(true);
   });
 
   it("is not reported before five minutes of growth", () => {
