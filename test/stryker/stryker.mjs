@@ -22,13 +22,11 @@ const { values } = parseArgs({
 });
 
 /** Options of each area, in Stryker's words. */
-const optionsOf = (name, { mutate, tests, atLeast }) => ({
+const optionsOf = (name, { mutate, atLeast }) => ({
   mutate: values.mutate?.split(",") ?? [mutate],
-  testFiles: tests,
   thresholds: { high: 100, low: atLeast, break: atLeast },
-  plugins: [fileURLToPath(import.meta.resolve("@stryker-mutator/vitest-runner"))],
-  testRunner: "vitest",
-  vitest: { configFile: "test/stryker/vitest.config.ts", related: false },
+  plugins: [fileURLToPath(new URL("./one-process.mjs", import.meta.url))],
+  testRunner: "one process",
   coverageAnalysis: "perTest",
   // A change to what is computed once per process would need a new process for each.
   ignoreStatic: true,
@@ -38,13 +36,13 @@ const optionsOf = (name, { mutate, tests, atLeast }) => ({
   tsconfigFile: "none.json",
   disableTypeChecks: false,
   concurrency: Number(values.workers),
-  timeoutMS: 30_000,
+  timeoutMS: 20_000,
   dryRunTimeoutMinutes: 30,
   ignorePatterns: ["/*", "!/src", "!/test", "!/docs", "!/package.json", "!/tsconfig.json", "node_modules"],
   tempDirName: "coverage/stryker/sandbox",
   incremental: values.incremental,
   incrementalFile: `coverage/stryker/${name}.json`,
-  reporters: ["clear-text", "html"],
+  reporters: ["progress-append-only", "clear-text", "html"],
   clearTextReporter: { allowColor: false, reportTests: false, logTests: false },
   htmlReporter: { fileName: `coverage/stryker/${name}.html` },
 });
@@ -52,4 +50,7 @@ const optionsOf = (name, { mutate, tests, atLeast }) => ({
 const names = Object.keys(AREAS);
 const wanted = values.turn === undefined ? (values.area?.split(",") ?? names) : [names[values.turn % names.length]];
 process.chdir(fileURLToPath(new URL("../../", import.meta.url)));
-for (const name of wanted) await new Stryker(optionsOf(name, AREAS[name])).runMutationTest();
+for (const name of wanted) {
+  process.env.FENCEPOST_STRYKER_TESTS = JSON.stringify(AREAS[name]);
+  await new Stryker(optionsOf(name, AREAS[name])).runMutationTest();
+}
