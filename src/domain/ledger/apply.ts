@@ -59,8 +59,8 @@ const JUDGES: { readonly [Kind in LedgerWrite["kind"]]: Judge<Kind> } = {
  * last. If a reorg in the same commit changes a transaction, that transaction must still be watched.
  */
 export function inOrder(writes: readonly { readonly kind: string }[]): readonly number[] {
-  const endsWatch = (place: number) => Number(writes[place]?.kind === "unwatch");
-  return [...writes.keys()].sort((a, b) => endsWatch(a) - endsWatch(b));
+  const endsWatch = ({ kind }: { readonly kind: string }) => Number(kind === "unwatch");
+  return [...writes.entries()].sort(([, a], [, b]) => endsWatch(a) - endsWatch(b)).map(([place]) => place);
 }
 
 /**

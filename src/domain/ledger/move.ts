@@ -111,8 +111,7 @@ function countAttempts({ txId, attemptCount, attempts }: LedgerTransaction, item
     }
   }
   if (identified === undefined) return count;
-  const stored = loaded(attempts, `the attempts of transaction ${txId}`);
-  const named = [...stored, ...(attempt === undefined ? [] : [attempt])][identified.ordinal - 1];
+  const named = loaded(attempts, `the attempts of transaction ${txId}`)[identified.ordinal - 1];
   if (named?.nodeSigned === true && (named.txHash ?? identified.txHash) === identified.txHash) return count;
   throw new BatchRefused(`attempt ${identified.ordinal} of ${txId} is not signed by the RPC node, or has another hash`);
 }

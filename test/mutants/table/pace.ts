@@ -150,8 +150,8 @@ export const PACE = [
       ["a reorg is no progress", "const isProgress = blocks > 0;", "const isProgress = blocks !== 0;"],
       [
         "an irregular chain stalls only if a transaction waits for it",
-        "Math.min(ageMs, awaitedMs)",
-        "Math.max(ageMs, awaitedMs)",
+        "Math.min(ageMs, awaitedMs ?? 0)",
+        "Math.max(ageMs, awaitedMs ?? 0)",
       ],
     ],
   ),
@@ -183,7 +183,7 @@ export const PACE = [
     ["test/domain/pace/departures.test.ts"],
     [
       ["a pause earns no more than the reserve", "nowMs + this.aheadMs) +", "Number.MAX_VALUE) +"],
-      ["a pause earns no past departures", "Math.max(this.earnedMs ?? nowMs, nowMs)", "(this.earnedMs ?? nowMs)"],
+      ["a pause earns no past departures", "Math.max(this.earnedMs, nowMs)", "this.earnedMs"],
       ["a single departure costs its share alone", "const intervalMs = share * ", "const intervalMs = "],
       ["a thin flow departs faster", "(this.flow?.share(nowMs) ?? 1) * ", ""],
       ["what flowed long ago counts less", "this.amount * 0.5 ** ((nowMs - this.atMs) / HALF_LIFE_MS)", "this.amount"],
