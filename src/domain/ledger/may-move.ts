@@ -12,7 +12,8 @@ type Holder = Pick<LedgerTransaction, "state" | "attemptCount" | "nonce" | "pinn
  * True if the transaction was certainly never signed. Not certain for nonces that were given before the database lost,
  * or may have lost, commits: a lost commit may have contained a signature that was already sent.
  */
-function isUnsigned({ state, attemptCount, nonce }: Holder, epochFloor: number) {
+function isUnsigned<Of extends Holder>(tx: Of, epochFloor: number): tx is Of & { readonly nonce: number } {
+  const { state, attemptCount, nonce } = tx;
   return state === "ALLOCATED" && attemptCount === 0 && nonce !== null && nonce >= epochFloor;
 }
 
@@ -29,7 +30,7 @@ export function mayMove(tx: Holder, epochFloor: number): boolean {
  * no nonce above is reserved. Otherwise a nonce gap would remain.
  */
 export function mayGiveUp({ epochFloor, fixed, reserved }: Ledger, tx: Holder): boolean {
-  if (tx.nonce === null || !isUnsigned(tx, loaded(epochFloor, "the floor of the epoch"))) return false;
+  if (!isUnsigned(tx, loaded(epochFloor, "the floor of the epoch"))) return false;
   const above = tx.nonce + 1;
   return fixed.highestFrom(above) === null && reserved.highestFrom(above) === null;
 }

@@ -51,7 +51,7 @@ function mayBeTaken({ ledger, at }: Draft, tx: LedgerTransaction, item: Transiti
   const isExpiry = event === "expire" || expires === true;
   if ((claim !== undefined || event === "expire") && isHeld(ledger)) return false;
   if (isExpiry && (tx.heldSince !== null || !isOver(tx.validUntil, at))) return false;
-  if (event === "expire" && tx.attemptCount === 0 && !mayGiveUp(ledger, tx)) return false;
+  if (event === "expire" && !mayGiveUp(ledger, tx)) return false;
   return claim === undefined || tx.heldSince === null || decision !== undefined || sendRequested === true;
 }
 

@@ -244,3 +244,22 @@ describe("a transaction that may leave its nonce", () => {
     expect(mayGiveUp(start, { ...holder, nonce: null })).toBe(false);
   });
 });
+
+describe("a lane whose database may lack what was sent", () => {
+  const first = created(empty(), { validUntil: LATER });
+  const attempt = anAttempt();
+  const after = (item: object, of: object = { reconciled: false }) =>
+    written({ ...first.ledger, ...of }, { kind: "transition", items: [item] }, LATER).outcome.items;
+
+  it("sends nothing and lets nothing expire", () => {
+    const sign = step(first.txId, AT.allocated, "sign", { attempt });
+    const expire = step(first.txId, AT.allocated, "expire", { subState: "EXPIRED" });
+    for (const held of [{ reconciled: false }, { suspendedBy: "HISTORY" }]) {
+      expect(after({ ...sign, claim: { ordinal: 1 } }, held)).toEqual(["conflict"]);
+      expect(after(expire, held)).toEqual(["conflict"]);
+      expect(after(sign, held), "a hash that its caller sent").toEqual(["applied"]);
+    }
+    expect(after({ ...sign, claim: { ordinal: 1 } }, { suspendedBy: "OPERATOR" })).toEqual(["applied"]);
+    expect(after(expire, {})).toEqual(["applied"]);
+  });
+});
