@@ -31,11 +31,11 @@ export function move(draft: Draft, item: TransitionItem): MoveResult {
   const acceptedOrdinal = highestAccepted(tx.acceptedOrdinal, item);
   const from = { nonce: way.nonce, live: way.nonce !== null, attemptCount, acceptedOrdinal };
   draft.record({ kind: "moved", item, ...from, step, repeats, at: draft.at });
-  noteForeign(draft, item);
+  noteForeign(draft, item, way.nonce);
   draft.keepActionKey(item.decision?.actionKey);
   for (const charge of verdict.charges) draft.record(charge);
   if (way.leaves !== null) draft.record({ kind: "holeLeft", hole: { ...way.leaves, since: draft.at } });
-  complete(draft, tx, item);
+  complete(draft, tx, item, way.nonce);
   return "applied";
 }
 
@@ -59,15 +59,18 @@ function mayBeTaken({ ledger, at }: Draft, tx: LedgerTransaction, item: Transiti
  * Records that another program's transaction is mined at the nonce of our transaction. If it is found again after a
  * reorg, it is not recorded a second time.
  */
-function noteForeign(draft: Draft, { txId, attempt }: TransitionItem) {
-  const nonce = draft.ledger.transactions.get(txId)?.nonce ?? null;
+function noteForeign(draft: Draft, { txId, attempt }: TransitionItem, nonce: number | null) {
   if (attempt?.foreign !== true || nonce === null) return;
   draft.noteUse({ nonce, through: nonce, txHash: attempt.txHash, txId });
 }
 
-function complete(draft: Draft, { txId, requestId, owner }: LedgerTransaction, { completion }: TransitionItem) {
+function complete(
+  draft: Draft,
+  { txId, requestId, owner }: LedgerTransaction,
+  { completion }: TransitionItem,
+  nonce: number | null,
+) {
   if (completion === undefined) return;
-  const nonce = draft.ledger.transactions.get(txId)?.nonce ?? null;
   draft.record({ kind: "completed", completion: { ...completion, txId, requestId, nonce }, owner, at: draft.at });
 }
 
@@ -90,7 +93,7 @@ function refuseIllegal({ event, from, to, subState }: TransitionItem) {
   const rule: TransitionRule = TRANSITIONS[event];
   const leads = rule.to === "same" ? to === from : rule.to.state === to && rule.to.subState === subState;
   if (leads && rule.from.includes(from)) return;
-  throw new BatchRefused(`the transition ${event} ${from} → ${to}/${subState ?? "-"} is not legal`);
+  throw new BatchRefused(`the transition ${event} ${from} → ${to}/${subState} is not legal`);
 }
 
 /**
@@ -111,9 +114,12 @@ function countAttempts({ txId, attemptCount, attempts }: LedgerTransaction, item
     }
   }
   if (identified === undefined) return count;
-  const named = loaded(attempts, `the attempts of transaction ${txId}`)[identified.ordinal - 1];
-  if (named?.nodeSigned === true && (named.txHash ?? identified.txHash) === identified.txHash) return count;
-  throw new BatchRefused(`attempt ${identified.ordinal} of ${txId} is not signed by the RPC node, or has another hash`);
+  // Only an attempt that an RPC node signed has no hash at first.
+  const hasAnother = loaded(attempts, `the attempts of transaction ${txId}`).some(
+    ({ ordinal, txHash }) => ordinal === identified.ordinal && txHash !== null && txHash !== identified.txHash,
+  );
+  if (!hasAnother) return count;
+  throw new BatchRefused(`attempt ${identified.ordinal} of ${txId} has another hash`);
 }
 
 /** Effect of a step on the transaction's nonce and on nonce gaps ("holes"). */
@@ -160,8 +166,6 @@ function isRepeat(tx: LedgerTransaction, item: TransitionItem) {
     item.decision === undefined &&
     item.attempt === undefined &&
     item.disclosed === undefined &&
-    tx.lastEvent === item.event &&
-    item.from === item.to &&
-    tx.subState === item.subState
+    tx.lastEvent === item.event
   );
 }

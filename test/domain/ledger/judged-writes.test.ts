@@ -263,3 +263,42 @@ describe("a lane whose database may lack what was sent", () => {
     expect(after(expire, {})).toEqual(["applied"]);
   });
 });
+
+describe("a step that repeats the last one", () => {
+  const first = created(empty());
+  const signed = step(first.txId, AT.allocated, "sign", { attempt: anAttempt() });
+  const resubmit = step(first.txId, AT.pending, "resubmit");
+  const before = written(first.ledger, { kind: "transition", items: [signed, resubmit] }).ledger;
+  const kept = (item: object) =>
+    written(before, { kind: "transition", items: [item] }).changes.flatMap((change) =>
+      change.kind === "moved" ? [change.step, change.repeats] : [],
+    );
+
+  it.each([
+    ["the same event", resubmit, [3, true]],
+    ["an operator's decision", { ...resubmit, decision: { actor: "operator:me", audit: null } }, [4, false]],
+    ["a private payload made public", { ...resubmit, disclosed: true }, [4, false]],
+    ["another event", step(first.txId, AT.pending, "submitFailed"), [4, false]],
+    ["another payload", { ...resubmit, attempt: anAttempt(2, { kind: "external" }) }, [4, false]],
+  ] as const)("has a history row of its own unless nothing else happens: %s", (_, item, expected) => {
+    expect(kept(item)).toEqual(expected);
+  });
+});
+
+describe("the hash of an attempt that a node signed", () => {
+  const first = created(empty());
+  const hash = anAttempt().txHash;
+  const sign = (txHash: string | null) =>
+    step(first.txId, AT.allocated, "sign", { attempt: { ...anAttempt(1), txHash, rawTransaction: null } as never });
+  const identify = (ordinal: number, txHash: string) =>
+    step(first.txId, AT.pending, "broadcast", { identified: { ordinal, txHash: txHash as typeof hash } });
+  const after = (...items: readonly object[]) => written(first.ledger, { kind: "transition", items }).ledger;
+  const hashesIn = (ledger: Ledger) => ledger.transactions.get(first.txId)?.attempts?.map(({ txHash }) => txHash);
+
+  it("is stored once, for an attempt that exists", () => {
+    expect(hashesIn(after(sign(null), identify(1, hash)))).toEqual([hash]);
+    expect(hashesIn(after(sign(hash), identify(1, hash)))).toEqual([hash]);
+    expect(() => after(sign(anAttempt().txHash), identify(1, hash))).toThrow("another hash");
+    for (const ordinal of [0, 2]) expect(() => after(sign(null), identify(ordinal, hash))).toThrow("no attempt");
+  });
+});
