@@ -1,0 +1,12 @@
+/**
+ * Mutants that no test can find, because they change nothing: the code, its replacement, and the reason. A row whose mutant
+ * is found or gone fails the run. Before adding one, try to write the code so that the mutant cannot exist.
+ */
+export const EQUIVALENT = [
+  {
+    file: "src/domain/ledger/move.ts",
+    code: "item.nonce < nonce",
+    becomes: "item.nonce <= nonce",
+    because: "the transaction itself is at its nonce, so there is no hole",
+  },
+];
