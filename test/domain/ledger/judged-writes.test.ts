@@ -248,19 +248,19 @@ describe("a transaction that may leave its nonce", () => {
 describe("a lane whose database may lack what was sent", () => {
   const first = created(empty(), { validUntil: LATER });
   const attempt = anAttempt();
-  const after = (item: object, of: object = { reconciled: false }) =>
+  const outcomeOf = (item: object, of: object = { reconciled: false }) =>
     written({ ...first.ledger, ...of }, { kind: "transition", items: [item] }, LATER).outcome.items;
 
   it("sends nothing and lets nothing expire", () => {
     const sign = step(first.txId, AT.allocated, "sign", { attempt });
     const expire = step(first.txId, AT.allocated, "expire", { subState: "EXPIRED" });
     for (const held of [{ reconciled: false }, { suspendedBy: "HISTORY" }]) {
-      expect(after({ ...sign, claim: { ordinal: 1 } }, held)).toEqual(["conflict"]);
-      expect(after(expire, held)).toEqual(["conflict"]);
-      expect(after(sign, held), "a hash that its caller sent").toEqual(["applied"]);
+      expect(outcomeOf({ ...sign, claim: { ordinal: 1 } }, held)).toEqual(["conflict"]);
+      expect(outcomeOf(expire, held)).toEqual(["conflict"]);
+      expect(outcomeOf(sign, held), "a hash that its caller sent").toEqual(["applied"]);
     }
-    expect(after({ ...sign, claim: { ordinal: 1 } }, { suspendedBy: "OPERATOR" })).toEqual(["applied"]);
-    expect(after(expire, {})).toEqual(["applied"]);
+    expect(outcomeOf({ ...sign, claim: { ordinal: 1 } }, { suspendedBy: "OPERATOR" })).toEqual(["applied"]);
+    expect(outcomeOf(expire, {})).toEqual(["applied"]);
   });
 });
 
@@ -292,13 +292,13 @@ describe("the hash of an attempt that a node signed", () => {
     step(first.txId, AT.allocated, "sign", { attempt: { ...anAttempt(1), txHash, rawTransaction: null } as never });
   const identify = (ordinal: number, txHash: string) =>
     step(first.txId, AT.pending, "broadcast", { identified: { ordinal, txHash: txHash as typeof hash } });
-  const after = (...items: readonly object[]) => written(first.ledger, { kind: "transition", items }).ledger;
+  const ledgerAfter = (...items: readonly object[]) => written(first.ledger, { kind: "transition", items }).ledger;
   const hashesIn = (ledger: Ledger) => ledger.transactions.get(first.txId)?.attempts?.map(({ txHash }) => txHash);
 
   it("is stored once, for an attempt that exists", () => {
-    expect(hashesIn(after(sign(null), identify(1, hash)))).toEqual([hash]);
-    expect(hashesIn(after(sign(hash), identify(1, hash)))).toEqual([hash]);
-    expect(() => after(sign(anAttempt().txHash), identify(1, hash))).toThrow("another hash");
-    for (const ordinal of [0, 2]) expect(() => after(sign(null), identify(ordinal, hash))).toThrow("no attempt");
+    expect(hashesIn(ledgerAfter(sign(null), identify(1, hash)))).toEqual([hash]);
+    expect(hashesIn(ledgerAfter(sign(hash), identify(1, hash)))).toEqual([hash]);
+    expect(() => ledgerAfter(sign(anAttempt().txHash), identify(1, hash))).toThrow("another hash");
+    for (const ordinal of [0, 2]) expect(() => ledgerAfter(sign(null), identify(ordinal, hash))).toThrow("no attempt");
   });
 });
