@@ -5,6 +5,12 @@
 export const EQUIVALENT = [
   {
     file: "src/domain/ledger/move.ts",
+    code: "nonce === null",
+    becomes: "false",
+    because: "another program's transaction is found at the nonce of a transaction that has one",
+  },
+  {
+    file: "src/domain/ledger/move.ts",
     code: "item.nonce < nonce",
     becomes: "item.nonce <= nonce",
     because: "the transaction itself is at its nonce, so there is no hole",

@@ -86,8 +86,9 @@ class OneProcess {
   /** Failure outside of any test's own calls. */
   stray = null;
 
+  /** No mutant is switched on while tests are loaded, so nothing has to be loaded anew for the next one. */
   capabilities() {
-    return { reloadEnvironment: false };
+    return { reloadEnvironment: true };
   }
 
   async init() {

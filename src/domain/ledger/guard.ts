@@ -105,7 +105,7 @@ export function foreseen(policies: Policies, use: PolicyUse, spends: Spending): 
   const { lane, at, owner, signer, key, charges } = use;
   if (policies.unreadable.length > 0) return { forbidden: UNREADABLE };
   const guard = { ...nothingUsed(policies), use: signer };
-  const keyUse = owner === null ? guard.keyUse : guard.keyUse.set(owner, key);
+  const keyUse = guard.keyUse.set(nameOf(owner), key);
   const holder = { txId: "", owner };
   return judge({ ...guard, keyUse }, { lane, at, holder }, { ...spends, ordinal: 0, charges });
 }
@@ -182,10 +182,13 @@ function judgesOf({ policies, use, keyUse }: Guard, signer: Address, owner: stri
     ...(ofSigner === null
       ? []
       : [{ scope: "signer", policy: ofSigner, use: loaded(use, "what the signer has used") } as const]),
-    ...(ofKey === null || owner === null
-      ? []
-      : [{ scope: "key", policy: ofKey, use: keyUse.get(owner) ?? UNUSED } as const]),
+    ...(ofKey === null ? [] : [{ scope: "key", policy: ofKey, use: keyUse.get(nameOf(owner)) ?? UNUSED } as const]),
   ];
+}
+
+/** Key of what an API key has used. A transaction without a key has no such policy, and no key has an empty name. */
+function nameOf(owner: string | null) {
+  return owner ?? "";
 }
 
 function chargedTo({ txId, owner }: Holder, charge: Charge): Charged {
@@ -200,12 +203,13 @@ function guardOf({ guard, lane }: Ledger, { owner }: Holder) {
 /** A copy of this policy check with one more charge. */
 export function foldCharge(guard: Guard, signer: Address, { txId, owner, charge }: Charged): Guard {
   const { policies, use, keyUse, charges } = guard;
-  const isOfKey = owner !== null && policyFor(policies.keys, owner) !== null;
+  const name = nameOf(owner);
+  const isOfKey = policyFor(policies.keys, owner) !== null;
   const isOfSigner = policyFor(policies.signers, signer) !== null;
   return {
     policies,
     use: isOfSigner ? added(loaded(use, "what the signer has used"), charge.hourMs, charge) : use,
-    keyUse: isOfKey ? keyUse.set(owner, added(keyUse.get(owner) ?? UNUSED, charge.hourMs, charge)) : keyUse,
+    keyUse: isOfKey ? keyUse.set(name, added(keyUse.get(name) ?? UNUSED, charge.hourMs, charge)) : keyUse,
     charges: charges.set(txId, [...(charges.atHand(txId) ?? []), charge]),
   };
 }

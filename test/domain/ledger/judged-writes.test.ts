@@ -143,6 +143,18 @@ describe("a transaction that is placed directly at a nonce", () => {
     });
   });
 
+  it("cannot wait for the approval that its payload needs", () => {
+    const policies = policiesOf({ keys: { shop: { requireApproval: { aboveCost: "5" } } } });
+    const start = written(empty(policies), { ...reserve, owner: "shop", ttlMs: 9 }).ledger;
+    const bound = (gasCost: bigint) => {
+      const intent = anIntent(LANE, { owner: "shop", payload: { value: 0n }, gasCost });
+      const reservation = { reservationId: "kept", becomes: "SUBMITTED" };
+      return written(start, { kind: "bind", nonce: 0, intent, attempt: anAttempt(), reason: "r", reservation }).outcome;
+    };
+    expect(bound(6n)).toMatchObject({ result: "forbidden", forbidden: { rule: "key.requireApproval" } });
+    expect(bound(5n)).toMatchObject({ result: "settled" });
+  });
+
   it("is charged to its API key beyond the key's limits if it is a placeholder", () => {
     const { changes, outcome } = bind("placeholder", 101n);
     expect(outcome).toMatchObject({ result: "settled" });
@@ -300,5 +312,36 @@ describe("the hash of an attempt that a node signed", () => {
     expect(hashesIn(ledgerAfter(sign(hash), identify(1, hash)))).toEqual([hash]);
     expect(() => ledgerAfter(sign(anAttempt().txHash), identify(1, hash))).toThrow("another hash");
     for (const ordinal of [0, 2]) expect(() => ledgerAfter(sign(null), identify(ordinal, hash))).toThrow("no attempt");
+    const [other, second] = [
+      anAttempt().txHash,
+      { ...anAttempt(2), txHash: null, rawTransaction: null, kind: "external" },
+    ];
+    const again = step(first.txId, AT.pending, "cancel", { attempt: second as never });
+    expect(hashesIn(ledgerAfter(sign(other), again, identify(2, hash)))).toEqual([other, hash]);
+    expect(() => ledgerAfter(sign(other), again, identify(1, hash))).toThrow("another hash");
+  });
+});
+
+describe("a transaction on hold", () => {
+  const first = created(empty(), { validUntil: LATER });
+  const signed = step(first.txId, AT.allocated, "sign", { attempt: anAttempt() });
+  const hold = step(first.txId, AT.pending, "hold");
+  const resubmit = step(first.txId, AT.pending, "resubmit", { claim: { ordinal: 1 } });
+  const decision = { actor: "operator:me", audit: null };
+  const { ledger } = written(first.ledger, { kind: "transition", items: [signed, hold] });
+
+  it.each([
+    ["without a request", resubmit, "conflict"],
+    ["by an operator's decision", { ...resubmit, decision }, "applied"],
+    ["if an operator requested this send", { ...resubmit, sendRequested: true }, "applied"],
+    ["if nothing is sent", step(first.txId, AT.pending, "resubmit"), "applied"],
+    ["if it was released", resubmit, "applied", step(first.txId, AT.pending, "unhold")],
+    ["past its time", step(first.txId, AT.pending, "cancel", { attempt: anAttempt(2), expires: true }), "conflict"],
+  ] as const)("is sent only for an operator: %s", (_, item, result, before?: object) => {
+    const items = before === undefined ? [item] : [before, item];
+    expect(written(ledger, { kind: "transition", items }, LATER).outcome.items).toHaveProperty(
+      `${items.length - 1}`,
+      result,
+    );
   });
 });

@@ -220,7 +220,7 @@ export const LEDGER = [
         "false",
       ],
       ["the limits of the signer are judged", "...(ofSigner === null\n", "...(true\n"],
-      ["the limits of the API key are judged", "...(ofKey === null || owner === null\n", "...(true\n"],
+      ["the limits of the API key are judged", "...(ofKey === null ? []", "...(true ? []"],
       ["use is counted for the key that caused it", "keyUse: isOfKey ?", "keyUse: false ?"],
     ],
   ),
