@@ -38,7 +38,7 @@ const optionsOf = (name, { mutate }) => ({
   tsconfigFile: "none.json",
   disableTypeChecks: false,
   concurrency: Number(values.workers),
-  timeoutMS: 20_000,
+  timeoutMS: 60_000,
   dryRunTimeoutMinutes: 30,
   ignorePatterns: ["/*", "!/src", "!/test", "!/docs", "!/package.json", "!/tsconfig.json", "node_modules"],
   tempDirName: "coverage/stryker/sandbox",

@@ -68,24 +68,17 @@ export function inOrder(writes: readonly { readonly kind: string }[]): readonly 
  * signs with this key. The notice is written in the same commit as the count.
  */
 function notePassedOver(draft: Draft, write: LedgerWrite, before: number | null) {
-  const floor = floorOf(write) ?? 0;
+  const floor = floorOf(write);
   const cursor = draft.ledger.cursor ?? 0;
   if (before !== null && floor > before && cursor > before) draft.noteUse({ nonce: before, through: floor - 1 });
 }
 
 /**
- * The proven transaction count of the chain that a write carries; null for other writes. `reconcile` is excluded: after
- * a restore the database may lack transactions that Fencepost itself sent.
+ * The proven transaction count of the chain that a write carries; 0 for other writes. `reconcile` is excluded: after a
+ * restore the database may lack transactions that Fencepost itself sent.
  */
 function floorOf(write: LedgerWrite) {
-  switch (write.kind) {
-    case "allocate":
-    case "reserve":
-    case "align":
-      return write.floor;
-    case "bind":
-      return write.chosen?.floor ?? null;
-    default:
-      return null;
-  }
+  if (write.kind === "bind") return write.chosen?.floor ?? 0;
+  const isWithCount = write.kind === "allocate" || write.kind === "reserve" || write.kind === "align";
+  return isWithCount ? (write.floor ?? 0) : 0;
 }

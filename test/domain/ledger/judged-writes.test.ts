@@ -201,6 +201,8 @@ describe("a step of a transaction", () => {
     const sign = step(first.txId, AT.allocated, "sign", { attempt: anAttempt() });
     expect(stepped({ ...sign, subState: "MINED" })).toThrow("is not legal");
     expect(stepped({ ...sign, to: "CONFIRMED", subState: null })).toThrow("is not legal");
+    expect(stepped({ ...sign, to: "STUCK" })).toThrow("is not legal");
+    expect(stepped({ ...step(first.txId, AT.allocated, "hold"), to: "STUCK" })).toThrow("is not legal");
     expect(stepped(sign)().outcome.items).toEqual(["applied"]);
   });
 
@@ -344,4 +346,15 @@ describe("a transaction on hold", () => {
       result,
     );
   });
+});
+
+it("a transaction with an attempt gives its nonce up in no state", () => {
+  const first = created(empty(), { validUntil: LATER });
+  const external = { ...anAttempt(1, { kind: "external" }), rawTransaction: null };
+  const decide = step(first.txId, AT.allocated, "decide", { attempt: external });
+  const { ledger } = written(first.ledger, { kind: "transition", items: [decide] });
+  const left = (event: "giveUp" | "expire") => () =>
+    written(ledger, { kind: "transition", items: [step(first.txId, AT.allocated, event)] }, LATER).outcome.items;
+  expect(left("giveUp")).toThrow("cannot leave nonce 0");
+  expect(left("expire")()).toEqual(["conflict"]);
 });
