@@ -11,6 +11,12 @@ export const EQUIVALENT = [
   },
   {
     file: "src/domain/ledger/move.ts",
+    code: "nonce === null",
+    becomes: "false",
+    because: "the compiler cannot know that a live transaction has a nonce",
+  },
+  {
+    file: "src/domain/ledger/move.ts",
     code: "item.nonce < nonce",
     becomes: "item.nonce <= nonce",
     because: "the transaction itself is at its nonce, so there is no hole",

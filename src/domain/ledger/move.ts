@@ -108,10 +108,8 @@ function countAttempts({ txId, attemptCount, attempts }: LedgerTransaction, item
   }
   if (item.to === "TRACKING" && count === 0)
     throw new BatchRefused(`transaction ${txId} cannot be tracked: it was never signed`);
-  for (const ordinal of [claim?.ordinal, accepted?.ordinal, identified?.ordinal]) {
-    if (ordinal !== undefined && (ordinal < 1 || ordinal > count)) {
-      throw new BatchRefused(`transaction ${txId} has no attempt ${ordinal}`);
-    }
+  for (const ordinal of [claim, accepted, identified].flatMap((each) => each?.ordinal ?? [])) {
+    if (ordinal < 1 || ordinal > count) throw new BatchRefused(`transaction ${txId} has no attempt ${ordinal}`);
   }
   if (identified === undefined) return count;
   // Only an attempt that an RPC node signed has no hash at first.

@@ -316,7 +316,7 @@ export const LEDGER = [
       [
         "a claim names an attempt that exists",
         "(ordinal < 1 || ordinal > count)",
-        "ordinal < 1",
+        "(ordinal < 1)",
         ["test/doubles/memory-store.test.ts"],
       ],
       ["a hash is recorded once per attempt of an RPC node", "if (!hasAnother) return count;", "return count;"],
