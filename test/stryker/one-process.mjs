@@ -86,6 +86,10 @@ class OneProcess {
   /** Failure outside of any test's own calls. */
   stray = null;
 
+  constructor({ oneProcess }) {
+    this.wanted = oneProcess;
+  }
+
   /** No mutant is switched on while tests are loaded, so nothing has to be loaded anew for the next one. */
   capabilities() {
     return { reloadEnvironment: true };
@@ -103,7 +107,7 @@ class OneProcess {
       ...{ server: { middlewareMode: true, watch: null, ws: false, hmr: false }, optimizeDeps: { noDiscovery: true } },
     });
     await this.server.ssrLoadModule("/test/stryker/same-cases.ts");
-    const { tests, except = [] } = JSON.parse(process.env.FENCEPOST_STRYKER_TESTS);
+    const { tests, except } = this.wanted;
     const all = readdirSync("test", { recursive: true }).map((path) => join("test", path));
     const isWanted = (path) => tests.some((start) => path.startsWith(start)) && !except.includes(path);
     for (const path of all.filter((path) => path.endsWith(".test.ts") && isWanted(path)).sort()) {
@@ -181,4 +185,5 @@ class OneProcess {
   }
 }
 
+export const strykerValidationSchema = { properties: { oneProcess: { type: "object" } } };
 export const strykerPlugins = [declareClassPlugin(PluginKind.TestRunner, "one process", OneProcess)];

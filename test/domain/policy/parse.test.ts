@@ -174,14 +174,14 @@ describe("a field of a policy document", () => {
   });
 
   it("has no text that PostgreSQL cannot store, in names and values at any depth", () => {
-    const tell = "the document has characters that PostgreSQL cannot store (NUL or unpaired surrogates)";
+    const mistake = "the document has characters that PostgreSQL cannot store (NUL or unpaired surrogates)";
     for (const [name, said] of [
       ["\0", {}],
       ["\ud800", {}],
       ["shop", { selectors: ["f()", "\udfff"] }],
     ] as const) {
       const parsed = parsePolicies({ keys: { [name]: said } }, codec);
-      expect("mistakes" in parsed && parsed.mistakes.includes(tell), JSON.stringify(name)).toBe(true);
+      expect("mistakes" in parsed && parsed.mistakes.includes(mistake), JSON.stringify(name)).toBe(true);
     }
     expect("policies" in parsePolicies({ keys: { "\u{1f600}": {} } }, codec)).toBe(true);
   });
@@ -204,15 +204,15 @@ describe("the policy document in force", () => {
 
   it("is told to each listener once, when its stamp changes", () => {
     const known = new KnownPolicy();
-    const heard: string[] = [];
-    known.onChange(({ stamp }) => heard.push(stamp));
+    const received: string[] = [];
+    known.onChange(({ stamp }) => received.push(stamp));
     expect(known.current).toMatchObject({ version: 0, policies: null });
     const first = known.take(inForce(record, codec));
     expect(known.take(inForce({ ...record, version: 2 }, codec))).toBe(first);
     expect(known.current).toBe(first);
     const second = known.take(inForce({ ...record, stamp: "b" }, codec));
     expect(known.current).toBe(second);
-    expect(heard).toEqual(["a", "b"]);
+    expect(received).toEqual(["a", "b"]);
   });
 });
 
