@@ -4,6 +4,36 @@
  */
 export const EQUIVALENT = [
   {
+    file: "src/domain/ledger/fold.ts",
+    code: "requestId !== null",
+    becomes: "true",
+    because: "nothing has the request id null",
+  },
+  {
+    file: "src/domain/ledger/fold.ts",
+    code: "requestId === null",
+    becomes: "false",
+    because: "nothing has the request id null",
+  },
+  {
+    file: "src/domain/ledger/bind.ts",
+    code: "reservation === null",
+    becomes: "false",
+    because: "the compiler cannot know that a reserved nonce has a reservation",
+  },
+  {
+    file: "src/domain/ledger/bind.ts",
+    code: 'kind === "placeholder"',
+    becomes: "true",
+    because: "a policy tells all kinds apart from a payload and a placeholder in no way",
+  },
+  {
+    file: "src/domain/ledger/bind.ts",
+    code: "decision === undefined",
+    becomes: "false",
+    because: "a decision that is undefined and one that is absent are the same",
+  },
+  {
     file: "src/domain/ledger/move.ts",
     code: "nonce === null",
     becomes: "false",

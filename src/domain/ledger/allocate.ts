@@ -96,12 +96,12 @@ function findExisting(ledger: Ledger, { intent, intakeId, mayExist }: NewTransac
   const { requestId, txId } = intent;
   // An intent that waited for approval already owns its request id. It must not count as a repeat of itself when it
   // gets its nonce.
-  const isBefore = (found: RequestOwner | LedgerTransaction | null) =>
+  const isBefore = <Found extends RequestOwner | LedgerTransaction>(found: Found | null): found is Found =>
     found !== null && !("state" in found && found.state === "CREATED" && found.txId === txId && intakeId !== undefined);
   const owner = requestId === null ? null : (ledger.requests.get(requestId) ?? ownerInPool(ledger, intent));
   if (isBefore(owner) || (intakeId === undefined && mayExist !== true)) return owner;
   const itself = ledger.transactions.get(txId);
-  return itself === null || !isBefore(itself) ? null : existingOf(ledger, itself);
+  return isBefore(itself) ? existingOf(ledger, itself) : null;
 }
 
 /**

@@ -16,8 +16,8 @@ import type { BindWrite, NonceOutcome, SettleResult, TransitionItem } from "./wr
 
 export function bind(draft: Draft, write: BindWrite): NonceOutcome {
   const { intent } = write;
-  const isTaken = intent.requestId !== null && draft.ledger.requests.get(intent.requestId) !== null;
-  const requestId = isTaken ? null : intent.requestId;
+  const owner = intent.requestId === null ? null : draft.ledger.requests.get(intent.requestId);
+  const requestId = owner === null ? intent.requestId : null;
   const verdict = judgeBound(draft, write);
   const at = { createdAt: draft.at, requestId };
   if (draft.isCarriedOut(write.decision?.actionKey)) return { status: "bound", result: "conflict", ...at };

@@ -104,8 +104,8 @@ function foldBegun(ledger: OwnLedger, tx: LedgerTransaction, ownsRequest = true)
 function forgetWaiting(ledger: OwnLedger, { intakeId, txId, requestId }: WaitingIntent) {
   ledger.intake = ledger.intake.delete(intakeId);
   ledger.transactions = ledger.transactions.delete(txId);
-  const owner = requestId === null ? null : ledger.requests.atHand(requestId);
-  if (requestId !== null && isOf(owner, txId)) ledger.requests = ledger.requests.delete(requestId);
+  if (requestId !== null && isOf(ledger.requests.atHand(requestId), txId))
+    ledger.requests = ledger.requests.delete(requestId);
 }
 
 function foldApproval(ledger: OwnLedger, intake: WaitingIntent, approval: Approval) {
@@ -148,8 +148,9 @@ function renamed(
   requests: Ledger["requests"],
   { txId, requestId, state, nonce }: LedgerTransaction,
 ): Ledger["requests"] {
-  const owner = requestId === null ? null : requests.atHand(requestId);
-  return isOf(owner, txId) && requestId !== null ? requests.set(requestId, { ...owner, state, nonce }) : requests;
+  if (requestId === null) return requests;
+  const owner = requests.atHand(requestId);
+  return isOf(owner, txId) ? requests.set(requestId, { ...owner, state, nonce }) : requests;
 }
 
 function isOf(owner: RequestOwner | null | undefined, txId: string): owner is ExistingTransaction {
@@ -168,7 +169,6 @@ function rekeyed(
 function rewatched(watched: Ledger["watched"], before: LedgerTransaction, tx: LedgerTransaction): Ledger["watched"] {
   const from = watchedIn(before);
   const to = watchedIn(tx);
-  if (from === to) return watched;
   if (from === undefined || to === undefined) return watched.unsure();
   const { txId, nonce, state } = tx;
   const left = from === null ? watched : letGo(watched, from, txId);
@@ -176,7 +176,9 @@ function rewatched(watched: Ledger["watched"], before: LedgerTransaction, tx: Le
 }
 
 function letGo(watched: Ledger["watched"], block: number, txId: string): Ledger["watched"] {
-  const others = (watched.atHand(block) ?? []).filter((each) => each.txId !== txId);
+  const all = watched.atHand(block);
+  if (!all) return watched;
+  const others = all.filter((each) => each.txId !== txId);
   return others.length === 0 ? watched.delete(block) : watched.set(block, others);
 }
 

@@ -91,9 +91,8 @@ describe("a transaction that requires approval", () => {
     expect(created(empty(policies), { payload: { value: 6n } }).result).toMatchObject({ result: "awaiting" });
     const named = created(empty(policies), { payload: { value: 6n }, exactNonce: 0 });
     expect(named.result).toMatchObject({ result: "forbidden", rule: "signer.requireApproval" });
-    expect(created(named.ledger, { payload: { value: 5n }, exactNonce: 0 }).result).toMatchObject({
-      result: "created",
-    });
+    const next = created(named.ledger, { payload: { value: 5n }, exactNonce: 0 });
+    expect(next.result).toEqual({ result: "created", nonce: 0, createdAt: NOW });
   });
 });
 
@@ -190,6 +189,12 @@ describe("a write that does not belong to what it names", () => {
       written(ledger, { kind: "allocate", floor: 0, items: [{ intent: of, intakeId: 1 }] }, LATER);
     expect(() => take(intent)).toThrow("not of transaction");
     expect(take(other).outcome.items).toMatchObject([{ result: "created", nonce: 0, createdAt: NOW }]);
+    const policies = forSigner(LANE.signer, { requireApproval: { aboveCost: "0" } });
+    const awaiting = { ...ledger, guard: unusedGuard(policies) };
+    const items = [{ intent: other, intakeId: 1 }];
+    expect(written(awaiting, { kind: "allocate", floor: 0, items }, LATER).outcome.items).toEqual([
+      { result: "awaiting", rule: "signer.requireApproval", createdAt: NOW },
+    ]);
   });
 });
 

@@ -102,8 +102,8 @@ export const LEDGER = [
       ],
       [
         "a request id that is taken is not given to a bound transaction",
-        "const requestId = isTaken ? null : intent.requestId;",
-        "const { requestId } = intent;",
+        "const requestId = owner === null ? intent.requestId : null;",
+        "const requestId = intent.requestId;",
         ["test/doubles/memory-store.test.ts"],
       ],
       [
