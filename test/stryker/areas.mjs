@@ -13,7 +13,10 @@ export const AREAS = {
   policy: {
     mutate: "src/domain/policy/**/*.ts",
     atLeast: 90,
-    tests: ["test/domain/policy/", "test/domain/messages/", "test/domain/ledger/judged-writes"],
+    tests: [
+      ...["test/domain/policy/", "test/domain/messages/", "test/domain/ledger/judged-writes"],
+      ...["test/domain/ledger/foreseen", "test/domain/ledger/charged"],
+    ],
   },
   pace: {
     mutate: "src/domain/pace/**/*.ts",

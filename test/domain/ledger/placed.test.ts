@@ -54,6 +54,6 @@ describe("a placeholder in the gap of an expired reservation", () => {
     const placed = bind(0, expired("first", limit), { ...start, repairs });
     expect(placed.outcome).toMatchObject({ result });
     const isCounted = result === "settled" && "mostPerHour" in limit;
-    expect(placed.ledger.repairs?.length).toBe(isCounted ? repairs.length + 1 : repairs?.length);
+    expect(placed.ledger.repairs?.length).toBe(isCounted ? (repairs?.length ?? 0) + 1 : repairs?.length);
   });
 });
