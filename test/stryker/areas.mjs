@@ -23,14 +23,4 @@ export const AREAS = {
     atLeast: 90,
     tests: ["test/domain/pace/"],
   },
-  lane: {
-    mutate: "src/application/lane/**/*.ts",
-    atLeast: 90,
-    tests: ["test/application/lane/", "test/application/stages/"],
-  },
-  stages: {
-    mutate: "src/application/stages/**/*.ts",
-    atLeast: 90,
-    tests: ["test/application/stages/", "test/application/lane/", "test/application/nonces/", "test/application/fees/"],
-  },
 };

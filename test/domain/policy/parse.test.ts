@@ -166,6 +166,7 @@ describe("a field of a policy document", () => {
     ["bytes32 a", false],
     ["uint256[] a", false],
     ["uint256[2] b, uint256 a", false],
+    ["uint256[10] b, uint256 a", false],
     ["uint256[2][] b, uint256 a", false],
     ["(uint256 x) b, uint256 a", false],
   ])("bounds an argument only where its word is known: f(%s)", (inputs, may) => {

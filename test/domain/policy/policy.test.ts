@@ -251,6 +251,19 @@ describe("use of a limit", () => {
   });
 });
 
+describe("a placeholder, which transfers nothing,", () => {
+  it("is limited by what its signer may spend, and by nothing else", () => {
+    const policy = policyOf({ to: [], maxCost: { perHour: "9" } });
+    const worst = { value: 0n, cost: 10n };
+    const asked = { chainId: 1, payload: { to: TO, data: "0x" }, worst, more: worst, about: "placeholder" } as const;
+    const ruleFor = (scope: "signer" | "key", cost = 10n) =>
+      forbidden([{ scope, policy, use: UNUSED }], { ...asked, more: { value: 0n, cost } }, NOON)?.rule;
+    expect([ruleFor("signer"), ruleFor("signer", 9n), ruleFor("key")]).toEqual([
+      ...["signer.maxCost.perHour", undefined, undefined],
+    ]);
+  });
+});
+
 describe("the rules of a policy that hold at any time", () => {
   it("are all but those of hours and of amounts used before", () => {
     const limit = { perTransaction: "1", perHour: "2", perDay: "3" };
