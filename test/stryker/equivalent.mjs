@@ -25,7 +25,7 @@ export const EQUIVALENT = [
     file: "src/domain/ledger/bind.ts",
     code: 'kind === "placeholder"',
     becomes: "true",
-    because: "a policy tells all kinds apart from a payload and a placeholder in no way",
+    because: "policies treat all kinds alike that are neither a payload nor a placeholder",
   },
   {
     file: "src/domain/ledger/bind.ts",

@@ -18,8 +18,9 @@ const ROW: WaitingIntent = {
 const approving = forSigner(LANE.signer, { requireApproval: { aboveCost: "0", expiresAfter: "1s" } });
 const lane = newLedger(LANE);
 
+const OTHER: WaitingIntent = { ...ROW, intakeId: 8, txId: "other", requestId: null };
 const withRow = (row: WaitingIntent | null, start: Ledger = lane) =>
-  row === null ? start : { ...start, intake: start.intake.set(7, row) };
+  row === null ? start : { ...start, intake: start.intake.set(8, OTHER).set(7, row).set(9, OTHER) };
 const written = (ledger: Ledger, write: object, at = NOW) =>
   apply(ledger, { fence: FENCE, ...write } as LedgerWrite, at);
 const allocate = { kind: "allocate", floor: 0, items: [{ intent, intakeId: 7 }] };
@@ -122,6 +123,7 @@ describe("an intent of the intake", () => {
     const { ledger, changes } = written(start, settle(result));
     expect(changes.map(({ kind }) => kind)).toEqual(kinds);
     expect(ledger.intake.get(7)?.intakeId ?? null).toBe(left);
+    if (row !== null) expect([ledger.intake.get(8), ledger.intake.get(9)]).toEqual([OTHER, OTHER]);
   });
 
   it("that is refused is no live transaction, and keeps when it was accepted and why it ended", () => {
