@@ -27,6 +27,7 @@ export function stepsOf({ scripts }) {
     ...suites.map((name) => [name, `npm run ${name}`]),
     ["model", "npm run model"],
     ["mutants", "npm run mutants"],
+    ["stryker", "npm run stryker"],
     ["sim", "npm run sim -- --minutes 60 --first 1000001"],
     ["chaos", "node bin/fencepost.js chaos --minutes 30 --rate 10 --pooler /usr/sbin/pgbouncer"],
     ["publish", "npm publish --dry-run --ignore-scripts"],

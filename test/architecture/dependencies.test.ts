@@ -116,17 +116,17 @@ describe("the lock file", () => {
   });
 });
 
-describe("the lock file of the documentation site", () => {
-  const site = (JSON.parse(readText("docs/package-lock.json")) as { readonly packages: Lock }).packages;
+describe.each(["docs", "test/stryker"])("the lock file of the package in %s", (folder) => {
+  const own = (JSON.parse(readText(`${folder}/package-lock.json`)) as { readonly packages: Lock }).packages;
 
   it("contains packages for linux and macOS, x64 and arm64", () => {
-    expect(missingPlatforms(site)).toEqual([]);
-    expect(unportable(site)).toEqual([]);
+    expect(missingPlatforms(own)).toEqual([]);
+    expect(unportable(own)).toEqual([]);
   });
 
-  it("matches docs/package.json, with exact versions", () => {
-    const { devDependencies } = JSON.parse(readText("docs/package.json")) as LockedPackage;
-    expect(site[""]).toMatchObject({ devDependencies });
+  it("matches its package.json, with exact versions", () => {
+    const { devDependencies } = JSON.parse(readText(`${folder}/package.json`)) as LockedPackage;
+    expect(own[""]).toMatchObject({ devDependencies });
     expect(Object.values(devDependencies ?? {}).filter((version) => !/^\d+\.\d+\.\d+$/.test(version))).toEqual([]);
   });
 });

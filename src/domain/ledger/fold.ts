@@ -177,7 +177,10 @@ function rewatched(watched: Ledger["watched"], before: LedgerTransaction, tx: Le
 }
 
 function letGo(watched: Ledger["watched"], block: number, txId: string): Ledger["watched"] {
-  const others = (watched.atHand(block) ?? []).filter((each) => each.txId !== txId);
+  const all = watched.atHand(block);
+  // Not loaded: it must not count as known to be empty.
+  if (!all) return watched;
+  const others = all.filter((each) => each.txId !== txId);
   return others.length === 0 ? watched.delete(block) : watched.set(block, others);
 }
 

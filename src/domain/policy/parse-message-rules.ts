@@ -41,8 +41,10 @@ export function messageRules(place: Place, scope: "signer" | "key"): MessageRule
 }
 
 function common(field: (name: string) => Place, scope: "signer" | "key") {
-  const name = String(field("name").raw);
-  if (!NAME.test(name)) field("name").refuse("is not a name of up to 64 letters, digits, - and _", null);
+  const { raw } = field("name");
+  const name = String(raw);
+  if (typeof raw !== "string" || !NAME.test(raw))
+    field("name").refuse("is not a name of up to 64 letters, digits, - and _", null);
   const counted = field("signatures");
   const signatures = counted.maybe(signatureLimit) ?? { perHour: null, perDay: null };
   if (scope === "key" && counted.raw !== undefined) counted.refuse("is counted for signers only: put it there", null);

@@ -45,6 +45,15 @@ describe("a ledger, after any sequence of writes,", () => {
           .map(({ txId, nonce, state, details }) => ({ block: details?.receipt?.blockNumber, txId, nonce, state }))
           .sort(byNonce),
       );
+      const fixed = all.filter((tx) => tx.live && (tx.state !== "ALLOCATED" || tx.attemptCount > 0 || tx.pinned));
+      expect([...after.fixed.known()]).toEqual(
+        fixed.map(({ nonce, txId }) => [nonce, txId]).sort(([a], [b]) => Number(a) - Number(b)),
+      );
+      const owners = [...after.requests.known()].flatMap(([, owner]) => ("spent" in owner ? [] : owner));
+      const named = owners.map(({ txId }) => after.transactions.get(txId));
+      expect(owners.map(({ txId, state, nonce }) => [txId, state, nonce])).toEqual(
+        named.map((tx) => [tx?.txId, tx?.state, tx?.nonce]),
+      );
       const open = [...after.reservations.known()].filter(([, { state }]) => state === "RESERVED");
       expect([...after.reserved.known()].map(([, id]) => id).sort()).toEqual(open.map(([id]) => id).sort());
     }));

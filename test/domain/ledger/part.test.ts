@@ -63,11 +63,33 @@ describe("a partially loaded table of a lane", () => {
     expect(of({ kind: "from", key: 6 }).highestFrom(8)).toBeNull();
     expect(() => of({ kind: "from", key: 6 }).highestFrom(5)).toThrow(NotLoaded);
     expect(() => of({ kind: "named" }).highestFrom(0)).toThrow(NotLoaded);
+    expect(() => of({ kind: "through", key: 9 }).highestFrom(0)).toThrow(NotLoaded);
+  });
+
+  it("is itself if it is extended by no rows", () => {
+    const part = of({ kind: "named" });
+    expect(part.with([])).toBe(part);
+  });
+
+  it("counts its rows only if all of them are loaded", () => {
+    const all = Part.of<number, string>("hole", { kind: "all" }, [[3, "three"]]);
+    expect([all.size, all.delete(3).size, all.delete(4).size]).toEqual([1, 0, 1]);
+    expect(() => of({ kind: "named" }).size).toThrow(NotLoaded);
+  });
+
+  it("lists rows from a key on only if all of them are loaded", () => {
+    expect(of({ kind: "all" }).every(4)).toEqual([[7, "seven"]]);
+    for (const kind of ["from", "through"] as const) expect(() => of({ kind, key: 0 }).every()).toThrow(NotLoaded);
   });
 
   it("lists rows up to a key only if the missing part cannot contain a lower row", () => {
     expect(of({ kind: "through", key: 6 }).through(6)).toEqual([[3, "three"]]);
+    expect(of({ kind: "all" }).through(7)).toEqual([
+      [3, "three"],
+      [7, "seven"],
+    ]);
     expect(() => of({ kind: "through", key: 6 }).through(7)).toThrow(NotLoaded);
+    expect(() => of({ kind: "from", key: 3 }).through(7)).toThrow(NotLoaded);
     expect(() => of({ kind: "through", key: 6 }).unsure().through(6)).toThrow(NotLoaded);
   });
 });

@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { apply, bareLedger, type Ledger, type LedgerWrite, NotLoaded, Part } from "../../../src/domain/ledger/index.ts";
-import { BatchRefused } from "../../../src/ports/lane-store.ts";
+import { BatchRefused, type TransitionItem } from "../../../src/ports/lane-store.ts";
 import { AT, anAttempt, anIntent, aReceipt, step } from "../../support/lane-samples.ts";
 import { newLedger } from "../../support/whole-ledger.ts";
 import { FENCE, type Happening, LANE, story, WriteMaker } from "./story.ts";
@@ -46,6 +46,21 @@ function partOf(ledger: Ledger, keeps: (row: string) => boolean): Ledger {
     reserved: some(ledger.reserved),
     reservedAs: some(ledger.reservedAs),
   });
+}
+
+const transition = (...items: readonly TransitionItem[]) => ({ kind: "transition", fence: FENCE, items }) as const;
+
+/** A ledger with one transaction, mined in this block. */
+function minedAt(blockNumber: number) {
+  const intent = anIntent(LANE);
+  const attempt = anAttempt();
+  const at = new Date(0);
+  const allocated = apply(newLedger(LANE), { kind: "allocate", fence: FENCE, floor: 0, items: [{ intent }] }, at);
+  const items = [
+    step(intent.txId, AT.allocated, "sign", { attempt }),
+    step(intent.txId, AT.pending, "mine", { receipt: aReceipt(attempt.txHash, { blockNumber }) }),
+  ];
+  return { intent, attempt, at, mined: apply(allocated.ledger, transition(...items), at).ledger };
 }
 
 function hashOf(text: string, seed: number): number {
@@ -96,23 +111,23 @@ describe("a partially loaded ledger", () => {
   });
 
   it("throws NotLoaded at the end of reorg checks if a transaction's block is not loaded", () => {
-    const intent = anIntent(LANE);
-    const attempt = anAttempt();
-    const items = [
-      step(intent.txId, AT.allocated, "sign", { attempt }),
-      step(intent.txId, AT.pending, "mine", { receipt: aReceipt(attempt.txHash, { blockNumber: 3 }) }),
-    ];
-    const at = new Date(0);
-    const allocated = apply(newLedger(LANE), { kind: "allocate", fence: FENCE, floor: 0, items: [{ intent }] }, at);
-    const mined = apply(allocated.ledger, { kind: "transition", fence: FENCE, items }, at).ledger;
-    const confirmed = (ledger: Ledger) =>
-      apply(ledger, { kind: "transition", fence: FENCE, items: [step(intent.txId, AT.mined, "confirm")] }, at).ledger;
+    const { intent, at, mined } = minedAt(3);
+    const confirmed = (ledger: Ledger) => apply(ledger, transition(step(intent.txId, AT.mined, "confirm")), at).ledger;
     const unwatch = { kind: "unwatch", fence: FENCE, throughBlock: 3 } as const;
     expect(apply(confirmed(mined), unwatch, at).changes).toMatchObject([{ kind: "unwatched", txId: intent.txId }]);
     const whole = mined.transactions.get(intent.txId);
     if (whole === null) throw new Error("it is not there");
     const bare = { ...mined, transactions: mined.transactions.set(intent.txId, { ...whole, ...UNKNOWN }) };
     expect(() => apply(confirmed(bare), unwatch, at)).toThrow(NotLoaded);
+  });
+
+  it("keeps the list of a block that was not loaded as unknown, if a transaction of the block is reorganised", () => {
+    const { intent, attempt, at, mined } = minedAt(3);
+    const confirmed = apply(mined, transition(step(intent.txId, AT.mined, "confirm")), at).ledger;
+    const watched: Ledger["watched"] = Part.of("watched block", { kind: "named" });
+    const reorg = step(intent.txId, AT.confirmed, "reorg", { receipt: aReceipt(attempt.txHash, { blockNumber: 3 }) });
+    expect(apply({ ...confirmed, watched }, transition(reorg), at).ledger.watched.atHand(3)).toBeUndefined();
+    expect(apply(confirmed, transition(reorg), at).ledger.watched.atHand(3)).toBeNull();
   });
 
   it("refuses a write to another lane", () => {

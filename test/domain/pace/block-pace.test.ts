@@ -16,8 +16,25 @@ const every = (ms: number, times = 20) => apart(...Array.from({ length: times },
 describe("the block production of a chain", () => {
   it("has a known usual interval after some blocks", () => {
     expect(usualBlockMs(every(12_000, 7).pace)).toBeNull();
+    expect(usualBlockMs(every(12_000, 8).pace)).toBe(12_000);
     expect(usualBlockMs(every(12_000).pace)).toBe(12_000);
     expect(usualBlockMs(apart(...Array.from({ length: 19 }, () => 12_000), 90_000).pace)).toBe(12_000);
+  });
+
+  it("has a usual interval if all but a tenth of the blocks take at most four times as long as most", () => {
+    const usual = (slowMs: number, times: number) =>
+      usualBlockMs(apart(...Array.from({ length: 20 }, (_, index) => (index < times ? slowMs : 1_000))).pace);
+    expect([usual(4_000, 3), usual(4_001, 3), usual(4_001, 2)]).toEqual([1_000, null, 1_000]);
+  });
+
+  it("is measured by the last 32 intervals", () => {
+    const { pace } = apart(...Array.from({ length: 40 }, (_, index) => index));
+    expect(pace.spansMs).toEqual(Array.from({ length: 32 }, (_, index) => 8 + index));
+  });
+
+  it("is not measured again at the block that was seen last", () => {
+    const { pace, atMs } = every(200);
+    expect(blockSeen(pace, 120, atMs + 50)).toEqual(pace);
   });
 
   it("is measured correctly if one poll returns several blocks", () => {
@@ -54,6 +71,6 @@ describe("the block production of a chain", () => {
   });
 
   it("is not stalled before the first block was seen", () => {
-    expect(isStalled(NO_BLOCKS, 1e9, 5)).toBe(false);
+    expect(isStalled(NO_BLOCKS, 1e9, 1e9)).toBe(false);
   });
 });

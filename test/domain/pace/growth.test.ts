@@ -26,6 +26,19 @@ describe("a backlog of work", () => {
     expect(seen(10, () => 5_000).stopped).toBe(true);
   });
 
+  it("counts as growing by its last five minutes only", () => {
+    expect(seen(7, (minute) => (minute < 2 ? 1_000 : 10 * minute)).grown).toEqual({ from: 20, to: 60 });
+    expect(seen(5, (minute) => (minute === 4 ? 40 : 10 * (minute + 1))).grown).toBeNull();
+  });
+
+  it("counts as no longer growing as long as less than two minutes are known", () => {
+    expect(seen(0, () => 10).stopped).toBe(true);
+    expect(seen(1, () => 10).stopped).toBe(true);
+    expect(seen(2, (minute) => 10 * (minute + 1)).stopped).toBe(false);
+    expect(seen(2, (minute) => 10 * (2 - minute)).stopped).toBe(true);
+    expect(seen(3, (minute) => [10, 20, 5, 5][minute] ?? 0).stopped).toBe(true);
+  });
+
   it("is not reported before five minutes of growth", () => {
     expect(seen(4, (minute) => 10 * (minute + 1)).grown).toBeNull();
     expect(seen(7, (minute) => 10 * (minute + 1)).stopped).toBe(false);

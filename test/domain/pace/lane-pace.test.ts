@@ -208,6 +208,8 @@ describe("the chain's transaction count of a lane", () => {
     expect(failed.counts).toMatchObject({ comparedAtMs: null, proven: 5 });
     const late = countCompared(failed, { proven: 3, askedAtMs: NOW, after: counts.failures });
     expect(late.counts).toMatchObject({ comparedAtMs: null, proven: 5 });
+    const higher = countCompared(failed, { proven: 9, askedAtMs: NOW, after: counts.failures });
+    expect(higher.counts).toMatchObject({ comparedAtMs: null, proven: 9 });
     const fresh = countCompared(failed, { proven: 3, askedAtMs: NOW, after: failed.counts.failures });
     expect(fresh.counts).toMatchObject({ comparedAtMs: NOW, proven: 3 });
   });
@@ -221,6 +223,7 @@ describe("the chain's transaction count of a lane", () => {
       true,
       false,
     ]);
+    expect(countReported(unproved, 0).counts.unproved, "without a next nonce").not.toBeNull();
     expect(claimUnproved(NEW, new Date(1))).toBe(NEW);
   });
 });

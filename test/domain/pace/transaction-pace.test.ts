@@ -222,6 +222,7 @@ describe("a transaction that an endpoint accepted", () => {
     });
     const least = { blocks: 2, ms: 1_000 };
     const isPassedOver = (block: number, ms: number) => tx.isPassedOver(again, { block, ms }, least);
+    expect(tx.isPassedOver(signed, { block: 99, ms: NOW + 99_000 }, least), "never accepted").toBe(false);
     expect([isPassedOver(8, NOW + 1_000), isPassedOver(9, NOW + 999), isPassedOver(9, NOW + 1_000)]).toEqual([
       false,
       false,

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { type Charge, settledCharges, standing } from "../../../src/domain/policy/charges.ts";
+import { type Charge, settledCharges, standing, unsettledCharges } from "../../../src/domain/policy/charges.ts";
 
 const COUNTED: Charge = { ordinal: 0, moves: 10n, hourMs: 0, settles: false, value: 10n, cost: 110n };
 
@@ -43,5 +43,36 @@ describe("the unused part of charges of several hours", () => {
       { hourMs: HOUR_MS, value: -20n, cost: -60n },
     ]);
     expect(settled({ ordinal: 3, gasCost: 140n, succeeded: true })).toEqual([]);
+  });
+});
+
+describe("the correction of what a transaction was charged", () => {
+  const paid = { ordinal: 1, gasCost: 40n, succeeded: true };
+
+  it("is none for a transaction that was never charged", () => {
+    expect(settledCharges([], paid)).toEqual([]);
+    expect(unsettledCharges([])).toEqual([]);
+  });
+
+  it("is undone exactly, and as often as the outcome is", () => {
+    const settled = settledCharges([COUNTED], paid);
+    expect(settled).toEqual([{ ...COUNTED, value: 0n, cost: -60n, settles: true }]);
+    const undone = unsettledCharges([COUNTED, ...settled]);
+    expect(undone).toEqual([{ ...COUNTED, value: 0n, cost: 60n, settles: true }]);
+    expect(unsettledCharges([COUNTED, ...settled, ...undone])).toEqual([]);
+    expect(settledCharges([COUNTED, ...settled, ...undone], paid)).toEqual(settled);
+  });
+
+  it("gives everything back if nothing was mined, and the value if it reverted", () => {
+    const totalOf = (of: typeof paid | { ordinal: null; gasCost: bigint; succeeded: boolean }) =>
+      standing([COUNTED, ...settledCharges([COUNTED], of)]);
+    expect(totalOf({ ordinal: null, gasCost: 40n, succeeded: true })).toEqual({ value: 0n, cost: 0n });
+    expect(totalOf({ ...paid, succeeded: false })).toEqual({ value: 0n, cost: 40n });
+    expect(totalOf({ ...paid, gasCost: 100n })).toEqual({ value: 10n, cost: 110n });
+  });
+
+  it("counts no value for an attempt before the first that was charged", () => {
+    const later = { ...COUNTED, ordinal: 2 };
+    expect(standing([later, ...settledCharges([later], paid)])).toEqual({ value: 0n, cost: 40n });
   });
 });

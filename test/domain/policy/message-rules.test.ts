@@ -316,6 +316,15 @@ describe("the limits of hours and days", () => {
     );
   });
 
+  it("do not refuse what adds nothing to a sum that is above them already", () => {
+    const judged = judgeMessage(limited, permit({ value: "0" }), HERE);
+    if ("refused" in judged) throw new Error(judged.refused.detail);
+    const full = { amount: 900n, signatures: 9 };
+    const use = { hourMs: AT.getTime(), hour: full, day: full };
+    expect(beyondWindows(judged.rule, use, { amount: 0n, signatures: 0 }, AT)).toBeNull();
+    expect(beyondWindows(judged.rule, use, { amount: 0n, signatures: 1 }, AT)?.rule).toContain("signatures.perHour");
+  });
+
   it("ask for approval above an amount, or always", () => {
     const approvalOf = (requireApproval: object, value: string) => {
       const rules = rulesOf({ typedData: [permitRule({ amount: { field: "value" }, requireApproval })] });

@@ -2,7 +2,14 @@ import { describe, expect, it } from "vitest";
 import { createCodec } from "../../../src/adapters/evm/codec/codec.ts";
 import type { Address, Hex } from "../../../src/domain/lane.ts";
 import { parsePolicies } from "../../../src/domain/policy/parse.ts";
-import { type Asked, forbidden, isLimited, type Policy, policyFor } from "../../../src/domain/policy/policy.ts";
+import {
+  type Asked,
+  forbidden,
+  isLimited,
+  type Policy,
+  policyFor,
+  timeless,
+} from "../../../src/domain/policy/policy.ts";
 import { added, chargedHour, UNUSED, type Use } from "../../../src/domain/policy/use.ts";
 import { forSigner, policiesOf } from "../../support/policies.ts";
 
@@ -241,5 +248,27 @@ describe("use of a limit", () => {
       [5n, 10n],
       [5n, 9n],
     ]);
+  });
+});
+
+describe("a placeholder, which transfers nothing,", () => {
+  it("is limited by what its signer may spend, and by nothing else", () => {
+    const policy = policyOf({ to: [], maxCost: { perHour: "9" } });
+    const worst = { value: 0n, cost: 10n };
+    const asked = { chainId: 1, payload: { to: TO, data: "0x" }, worst, more: worst, about: "placeholder" } as const;
+    const ruleFor = (scope: "signer" | "key", cost = 10n) =>
+      forbidden([{ scope, policy, use: UNUSED }], { ...asked, more: { value: 0n, cost } }, NOON)?.rule;
+    expect([ruleFor("signer"), ruleFor("signer", 9n), ruleFor("key")]).toEqual([
+      ...["signer.maxCost.perHour", undefined, undefined],
+    ]);
+  });
+});
+
+describe("the rules of a policy that hold at any time", () => {
+  it("are all but those of hours and of amounts used before", () => {
+    const limit = { perTransaction: "1", perHour: "2", perDay: "3" };
+    const policy = policyOf({ chains: [1], to: [TO], hours: "08:00-09:00", maxValue: limit, maxCost: limit });
+    const alone = { perTransaction: 1n, perHour: null, perDay: null };
+    expect(timeless(policy)).toEqual({ ...policy, hours: null, maxValue: alone, maxCost: alone });
   });
 });
