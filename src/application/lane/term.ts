@@ -11,9 +11,11 @@
  * The outcome of a write is not hidden: it reaches the caller that waits for it, even if the term ended meanwhile.
  * `TermOver` from a write means that nothing was written.
  */
+import { DatabaseSilent } from "../../domain/errors.ts";
 import type { Address, Fence } from "../../domain/lane.ts";
 import type { MayLeave } from "../../ports/chain.ts";
 import {
+  BatchRefused,
   type LaneWrite,
   type OutcomeOf,
   OutcomeUnknown,
@@ -131,7 +133,12 @@ export class Term {
    * write, and a lane that gives no nonces may have none for long.
    */
   async prove(): Promise<void> {
-    await this.write({ kind: "closeHoles", nonces: [] });
+    try {
+      await this.write({ kind: "closeHoles", nonces: [] });
+    } catch (error) {
+      // A refusal of a write without content is the database's own trouble, whatever the caller had asked for.
+      throw error instanceof BatchRefused ? new DatabaseSilent("nothing was accepted", error) : error;
+    }
   }
 
   /** Signs payloads, but only while this node owns the lane. */
