@@ -126,7 +126,6 @@ export const CHAPTERS: readonly Chapter[] = [
     pages: [
       ["Configuration", "docs/configuration.md"],
       ["Many nodes", "docs/many-nodes.md"],
-      ["Scaling and cells", "docs/scaling.md"],
       ["Traces", "docs/traces.md"],
     ],
   },

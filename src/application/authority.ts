@@ -1,6 +1,7 @@
 /**
  * Permissions of the API, call by call. The scope of a call is checked earlier (contract/calls). A caller that names a
- * lane it may not use gets 403; the id of an object that it may not see is 404, as if the object did not exist.
+ * lane it may not use gets 403. For the id of an object that it may not see it gets 404, as if the object did not
+ * exist.
  */
 
 import type { Kill } from "../domain/cluster/kills.ts";
@@ -63,7 +64,6 @@ const RULES: { readonly [Name in keyof FencepostApi]: Rule<Name> } = {
   ...{ act: decided, submitReserved: ownReservation, markUsed: ownReservation, releaseNonce: ownReservation },
 
   // 7. Unlimited: only a key without limits may grant or change rights, so that no key extends its own.
-  moveSigner: unlimited("cannot move signers between cells"),
   ...{ keys: managing, addKey: managing, revokeKey: managing },
   ...{ applyPolicies: unlimited("cannot change policies"), putAbis: unlimited("cannot change ABIs") },
   // The entries name the contracts of all signers. A limited key gets its own transactions in words.

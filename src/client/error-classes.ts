@@ -73,7 +73,7 @@ export class FencepostError extends Error {
 }
 
 function retryOf(code: ClientErrorCode, status: number): Retry {
-  if (code === "NOT_LEADER" || code === "SIGNER_MOVED") return "elsewhere";
+  if (code === "NOT_LEADER") return "elsewhere";
   return status === 429 || status >= 500 || code === "UNREACHABLE" || code === "TIMEOUT" ? "later" : "never";
 }
 
@@ -105,8 +105,6 @@ export class EpochChangedError extends FencepostError {}
 export class FeedTruncatedError extends FencepostError {}
 /** The request is larger than the node accepts. */
 export class PayloadTooLargeError extends FencepostError {}
-/** Another cell acts for this signer, or will. */
-export class SignerMovedError extends FencepostError {}
 /** No live node holds this signer's key. */
 export class UnknownSignerError extends FencepostError {}
 /** The chain is not configured. */
@@ -146,7 +144,6 @@ const CLASSES: Readonly<Record<Exclude<ClientErrorCode, LibraryErrorCode>, typeo
   EPOCH_CHANGED: EpochChangedError,
   FEED_TRUNCATED: FeedTruncatedError,
   PAYLOAD_TOO_LARGE: PayloadTooLargeError,
-  SIGNER_MOVED: SignerMovedError,
   UNKNOWN_SIGNER: UnknownSignerError,
   UNKNOWN_CHAIN: UnknownChainError,
   SUBMISSION_REJECTED: SubmissionRejectedError,

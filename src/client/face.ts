@@ -25,7 +25,6 @@ import type { Attention, AttentionQuery } from "../contract/schemas/attention.ts
 import type { ClusterHistory, ClusterHistoryQuery } from "../contract/schemas/cluster-history.ts";
 import type { CompletionsPage, CompletionsQuery } from "../contract/schemas/completions.ts";
 import type { Costs, CostsQuery, History, HistoryQuery } from "../contract/schemas/figures.ts";
-import type { LaneMove, MoveSigner } from "../contract/schemas/lane-move.ts";
 import type { NonceRuler, NonceRulerQuery } from "../contract/schemas/nonce-ruler.ts";
 import type { AcknowledgeOrder, Notice, NoticesQuery } from "../contract/schemas/notice.ts";
 import type { Overview, OverviewQuery } from "../contract/schemas/overview.ts";
@@ -219,11 +218,6 @@ export interface FencepostFace<SendOptions extends CallOptions = CallOptions> ex
    */
   realign(signer: Address, request: actions.RealignOrder, options?: OrderOptions): Promise<readonly SignerLane[]>;
   /**
-   * Makes one step of a signer's move to another cell; `moveToCell` of a fleet makes them all. Every step may be
-   * repeated.
-   */
-  moveSigner(signer: Address, request: MoveSigner, options?: CallOptions): Promise<LaneMove>;
-  /**
    * Kills one signer, or all signers, on all nodes: nothing is sent until the kill is ended. Check `durable` and
    * `nodes` in the result.
    */
@@ -366,7 +360,6 @@ export const CALL_PATHS = {
   suspend: ofLane("suspend"),
   resume: ofLane("resume"),
   realign: ofLane("realign"),
-  moveSigner: { at: "post /signers/{signer}/move", expects: "place" },
   checkPolicy: { at: "post /policy/check" },
   policies: { at: "get /policy" },
   applyPolicies: { at: "put /policy" },

@@ -18,7 +18,6 @@ export {
   QuotaExceededError,
   RequestIdReusedError,
   type Retry,
-  SignerMovedError,
   SubmissionRejectedError,
   TimeoutError,
   UnauthenticatedError,

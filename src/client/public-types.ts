@@ -36,7 +36,6 @@ export type { ClusterHistory, ClusterHistoryQuery } from "../contract/schemas/cl
 export type { Completion, CompletionsPage, CompletionsQuery } from "../contract/schemas/completions.ts";
 export type { BatchResults, CreatedTransaction } from "../contract/schemas/create.ts";
 export type { Costs, CostsQuery, History, HistoryQuery } from "../contract/schemas/figures.ts";
-export type { LaneMove, MovePage, MoveSigner } from "../contract/schemas/lane-move.ts";
 export type {
   RequestedSignature,
   RequestSignature,

@@ -16,7 +16,6 @@ export const ERROR_CATALOGUE = {
   EPOCH_CHANGED: { status: 409, retry: "never", title: "The feed began a new epoch" },
   FEED_TRUNCATED: { status: 410, retry: "never", title: "That part of the feed is no longer kept" },
   PAYLOAD_TOO_LARGE: { status: 413, retry: "never", title: "The request is too large" },
-  SIGNER_MOVED: { status: 421, retry: "elsewhere", title: "Another cell acts for this signer" },
   UNKNOWN_SIGNER: { status: 422, retry: "never", title: "No live node holds this signer's key" },
   UNKNOWN_CHAIN: { status: 422, retry: "never", title: "This chain is not configured" },
   SUBMISSION_REJECTED: { status: 422, retry: "never", title: "The chain would refuse this transaction" },

@@ -6,7 +6,6 @@ import type { Failpoints } from "./failpoints.ts";
 import type { FigureStore } from "./figure-store.ts";
 import type { KeyStore } from "./key-store.ts";
 import type { KillStore } from "./kill-store.ts";
-import type { LaneMoveStore } from "./lane-move-store.ts";
 import type { LaneStore } from "./lane-store.ts";
 import type { LeaseStore } from "./lease-store.ts";
 import type { LeftRequestStore } from "./left-request-store.ts";
@@ -26,7 +25,6 @@ import type { WakeUps } from "./wake-ups.ts";
 export interface Ports {
   readonly store: LeaseStore &
     LaneStore &
-    LaneMoveStore &
     QueryStore &
     SightStore &
     FigureStore &

@@ -115,7 +115,7 @@ export interface FeedPage extends FeedPosition {
   readonly items: readonly CompletionRecord[];
 }
 
-export interface LaneRecord extends LeaseRecord, Pick<LaneSnapshot, "cursor" | "suspendedBy" | "place" | "holes"> {
+export interface LaneRecord extends LeaseRecord, Pick<LaneSnapshot, "cursor" | "suspendedBy" | "holes"> {
   /** Number of transactions that are CREATED, ALLOCATED or TRACKING. */
   readonly pending: number;
   readonly confirmed: number;

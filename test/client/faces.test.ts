@@ -289,17 +289,6 @@ const everything: Partial<FencepostApi> = {
   leases: async () => [inside(sampleLease()), sampleLease({ owner: null })],
   kill: async () => ({ durable: true, kills: [], nodes: [{ nodeId: "n", url: "u", told: true }] }),
   endKill: async () => ({ durable: true, kills: [], nodes: [] }),
-  moveSigner: async () =>
-    inside({
-      ...{ lane: { chainId: CHAIN_ID, signer: SIGNER }, place: "LEFT" as const, moveId: TX, after: null },
-      waitsFor: { transactions: 0, intents: 0, reservations: 0, holes: 0 },
-      page: inside({
-        ...{ moveId: TX, chainId: CHAIN_ID, signer: SIGNER, genesisHash: sampleHash(3), nextNonce: 8 },
-        use: { hourMs: 3_600_000, hour: { value: 1n, cost: 2n }, day: { value: 1n, cost: 2n } },
-        messageUse: [],
-        ...{ after: null, next: null, requests: ["ab".repeat(32)] },
-      }),
-    }),
   keys: async () => [{ ...terms, createdAt: new Date(0), secrets: [{ secretId: "abcdef01", createdAt: new Date(0) }] }],
   addKey: async () => ({ ...terms, secret: "s", secretId: "abcdef01" }),
   revokeKey: async () => undefined,
@@ -361,7 +350,6 @@ const CALLS: Readonly<Record<string, (face: FencepostFace) => Promise<unknown>>>
   suspend: (face) => face.suspend(SIGNER_EIP55, reason),
   resume: (face) => face.resume(SIGNER_EIP55, reason),
   realign: (face) => face.realign(SIGNER_EIP55, { ...reason, nonce: 3 }),
-  moveSigner: (face) => face.moveSigner(SIGNER_EIP55, { step: "leave", moveId: TX, ...reason }),
   kill: (face) => face.kill({ signer: SIGNER_EIP55, reason: "r" }),
   endKill: (face) => face.endKill(),
   keys: (face) => face.keys(),

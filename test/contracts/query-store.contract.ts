@@ -416,7 +416,6 @@ export function queryStoreContract(name: string, create: () => Promise<StoreSubj
         lane,
         cursor: 5,
         suspendedBy: null,
-        place: "HERE",
         token: fence.token,
         owner: { instanceId: fence.instanceId },
         pending: 4,

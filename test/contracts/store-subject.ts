@@ -5,7 +5,6 @@ import type { AbiStore } from "../../src/ports/abi-store.ts";
 import type { FigureStore } from "../../src/ports/figure-store.ts";
 import type { KeyStore } from "../../src/ports/key-store.ts";
 import type { KillStore } from "../../src/ports/kill-store.ts";
-import type { LaneMoveStore } from "../../src/ports/lane-move-store.ts";
 import type { LaneStore } from "../../src/ports/lane-store.ts";
 import type { LeaseStore } from "../../src/ports/lease-store.ts";
 import type { LeftRequestStore } from "../../src/ports/left-request-store.ts";
@@ -18,7 +17,6 @@ import type { SubscriberStore } from "../../src/ports/subscriber-store.ts";
 
 export type Store = LeaseStore &
   LaneStore &
-  LaneMoveStore &
   QueryStore &
   SightStore &
   FigureStore &

@@ -21,7 +21,6 @@ const CONTRACT: Readonly<Record<ErrorCode, number>> = {
   EPOCH_CHANGED: 409,
   FEED_TRUNCATED: 410,
   PAYLOAD_TOO_LARGE: 413,
-  SIGNER_MOVED: 421,
   UNKNOWN_SIGNER: 422,
   UNKNOWN_CHAIN: 422,
   SUBMISSION_REJECTED: 422,
@@ -45,14 +44,7 @@ describe("the error catalogue", () => {
 
   it("marks no error that the caller caused as retryable", () => {
     const retriable = CODES.filter((code) => ERROR_CATALOGUE[code].retry !== "never");
-    expect(retriable.sort()).toEqual([
-      "INTERNAL",
-      "NOT_LEADER",
-      "QUEUE_FULL",
-      "QUOTA_EXCEEDED",
-      "SIGNER_MOVED",
-      "UNAVAILABLE",
-    ]);
+    expect(retriable.sort()).toEqual(["INTERNAL", "NOT_LEADER", "QUEUE_FULL", "QUOTA_EXCEEDED", "UNAVAILABLE"]);
   });
 
   it("lists every reason for which a transaction can be rejected", () => {

@@ -4,7 +4,6 @@ import { HistoryChanged, StoreUnavailable } from "../../src/ports/lane-store.ts"
 import { epochsContract } from "../contracts/epochs.contract.ts";
 import { figureStoreContract } from "../contracts/figure-store.contract.ts";
 import { keyStoreContract } from "../contracts/key-store.contract.ts";
-import { laneMovesContract } from "../contracts/lane-moves.contract.ts";
 import { laneStoreContract } from "../contracts/lane-store.contract.ts";
 import { leaseStoreContract } from "../contracts/lease-store.contract.ts";
 import { queryStoreContract } from "../contracts/query-store.contract.ts";
@@ -119,7 +118,6 @@ describe("injected faults of the in-memory store", () => {
 });
 
 leaseStoreContract("in memory", createSubject);
-laneMovesContract("in memory", createSubject);
 laneStoreContract("in memory", createSubject);
 queryStoreContract("in memory", createSubject);
 figureStoreContract("in memory", createSubject);

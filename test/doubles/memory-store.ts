@@ -11,7 +11,6 @@ import type { Clock } from "../../src/ports/clock.ts";
 import type { CountedRows, FigureFilter, FigureStore } from "../../src/ports/figure-store.ts";
 import type { KeyRecord, KeyStore } from "../../src/ports/key-store.ts";
 import type { KillRecord, KillStore } from "../../src/ports/kill-store.ts";
-import type { LaneMoveStore, MoveDecision, MoveWish } from "../../src/ports/lane-move-store.ts";
 import {
   type ActionKey,
   type AskedOfPool,
@@ -49,7 +48,6 @@ import type { SubscriberStore } from "../../src/ports/subscriber-store.ts";
 import { census } from "./memory-store/census.ts";
 import { commitWrites, holds } from "./memory-store/commit.ts";
 import { MemoryKeys } from "./memory-store/keys.ts";
-import * as moves from "./memory-store/lane-moves.ts";
 import * as leases from "./memory-store/leases.ts";
 import * as left from "./memory-store/left-requests.ts";
 import * as notices from "./memory-store/notices.ts";
@@ -137,7 +135,6 @@ export class MemoryStore
   implements
     LeaseStore,
     LaneStore,
-    LaneMoveStore,
     QueryStore,
     SightStore,
     FigureStore,
@@ -366,17 +363,6 @@ export class MemoryStore
     await this.reach();
     this.checkHistory();
     return leases.releaseLane(this.state, fence);
-  }
-
-  async moveLane(lane: Lane, wish: MoveWish, decision: MoveDecision) {
-    await this.reach();
-    this.checkHistory();
-    return moves.moveLane(this.state, lane, { wish, decision, now: this.now() });
-  }
-
-  async departurePage(lane: Lane, moveId: string, after: string | null) {
-    await this.reach();
-    return moves.departurePage(this.state, lane, { moveId, after });
   }
 
   async leases() {

@@ -49,14 +49,9 @@ export function createChainBench(options: ChainBenchOptions = {}): ChainBench {
   return { clock, telemetry, simulated, faults, elsewhere, chain, context };
 }
 
-/** A lane ownership (term) that never ends by itself, may be proved, and rejects every other write. */
+/** A lane ownership (term) that never ends by itself and rejects every write. */
 export const ENDLESS: TermPorts = {
-  writer: {
-    write: async ({ kind }) => {
-      if (kind === "closeHoles") return { status: "done" };
-      throw new Error("nothing is written here");
-    },
-  },
+  writer: { write: () => Promise.reject(new Error("nothing is written here")) },
   lease: { mayAct: () => true, maySend: () => true },
   kills: { holds: () => false },
   telemetry: { emit: () => undefined },
@@ -70,15 +65,7 @@ export function createOwnedLane(
 ): OwnedLane {
   const fence = { lane: { chainId: CHAIN_ID, signer: SIGNER }, instanceId: "instance", token: 1 };
   const nothing = { tracking: [], allocated: 0, watched: [], holes: [], reservations: [] };
-  const empty = {
-    cursor: null,
-    suspendedBy: null,
-    place: "HERE" as const,
-    reconciled: true,
-    epochFloor: 0,
-    genesisHash: null,
-    ...nothing,
-  };
+  const empty = { cursor: null, suspendedBy: null, reconciled: true, epochFloor: 0, genesisHash: null, ...nothing };
   const lane = new OwnedLane(
     new Term(fence, ports),
     { ...empty, ...snapshot },

@@ -115,7 +115,6 @@ export const signerLanes: SignerLanes = {
       signerAway: null,
       unowned: null,
       window: { configured: 64, open: 64, inFlight: 0, limitedBy: null },
-      place: "HERE",
       suspended: false,
       suspendedBy: null,
       owner: { ...nodeA, url: "http://127.0.0.1:3000" },

@@ -47,7 +47,6 @@ export function scriptedApi(script: Partial<FencepostApi> = {}): FencepostApi {
     history: unscripted("history"),
     leases: unscripted("leases"),
     readiness: unscripted("readiness"),
-    moveSigner: unscripted("moveSigner"),
     keys: unscripted("keys"),
     addKey: unscripted("addKey"),
     revokeKey: unscripted("revokeKey"),
@@ -183,7 +182,6 @@ export function sampleSigner(overrides: Partial<SignerView> = {}): SignerView {
     window: { configured: 64, open: 64, inFlight: 1, limitedBy: null },
     cursor: 8,
     suspendedBy: null,
-    place: "HERE",
     owner: {
       instanceId: "instance-1",
       nodeId: "node-a",

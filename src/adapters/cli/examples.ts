@@ -56,7 +56,6 @@ const EXAMPLES: Readonly<Record<string, readonly string[]>> = {
   tx: ["fencepost tx ID --history", "fencepost tx --request-id order-42 --signer 0x… --wait --timeout 5m"],
   explain: ["fencepost explain ID", "fencepost explain --request-id order-42 --signer 0x…"],
   list: ["fencepost list --state STUCK", "fencepost list --signer 0x… --all --json"],
-  move: ["fencepost move 0x… --to other-cell --reason 'new cell'"],
   watch: ["fencepost watch", "fencepost watch --signer 0x… --interval 5s"],
   completions: ["fencepost completions --after 1200 --limit 100", "fencepost completions --follow --json"],
   export: ["fencepost export --format csv --to payments.csv", "fencepost export --after 1200 > payments.jsonl"],

@@ -20,7 +20,7 @@ import { addCompletion } from "./shell-completion.ts";
 import { inert } from "./shorten.ts";
 import { addNotices, addSight } from "./sight.ts";
 import { addSignatures } from "./signatures.ts";
-import { addMove, addSigners } from "./signers.ts";
+import { addSigners } from "./signers.ts";
 import type { CliIo } from "./terminal.ts";
 import { addTransactions } from "./transactions.ts";
 import { addWatch } from "./watch.ts";
@@ -168,7 +168,6 @@ function addInGroups(program: Command, actions: CliActions, io: CliIo) {
   addFigures(program, ports);
   program.commandsGroup("Signers, policies and nodes:");
   addSigners(program, ports);
-  addMove(program, ports);
   addPolicy(program, ports);
   addAbis(program, ports);
   addClusterCommands(program, ports);

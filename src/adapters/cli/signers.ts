@@ -3,18 +3,16 @@ import type { Command } from "commander";
 import type {
   Address,
   FencepostClient,
-  LaneMove,
   OrderOptions,
   RealignOrder,
   SignerLane,
   SignersPage,
   SignersQuery,
 } from "../../client/index.ts";
-import { moveToCell } from "../../fleet/move-to-cell.ts";
 import { roughly } from "./amounts.ts";
 import { given } from "./answer.ts";
 import { IDEMPOTENCY_KEY, REASON } from "./operate.ts";
-import { askNode, CHAIN_ID, count, type RemoteOptions, type RemotePorts } from "./remote.ts";
+import { askNode, CHAIN_ID, count, type RemotePorts } from "./remote.ts";
 import { agoOf, dated } from "./shorten.ts";
 import { factsTable, id, prose, spare, tableOf, time } from "./table.ts";
 import type { View } from "./terminal.ts";
@@ -69,54 +67,6 @@ export function addSigners(program: Command, ports: RemotePorts): void {
   );
 }
 
-interface Moving extends RealignOrder {
-  /** The cell that the signer moves to: the name of a profile, or a URL. */
-  readonly to: string;
-  readonly toApiKey?: string;
-}
-
-/** Adds the command `move`, for a signer that moves to another cell. */
-export function addMove(program: Command, ports: RemotePorts): void {
-  const move = program.command("move").description("move a signer to another cell; repeat it after any failure");
-  askNode<Moving, { readonly items: readonly SignerLane[] }>(move, ports, {
-    ask: async (from, { to: named, toApiKey, ...rest }, signer: Address) => {
-      const config = given({ config: move.optsWithGlobals<RemoteOptions>().config });
-      const isUrl = /^https?:/.test(named);
-      const to = await ports.actions.connect({
-        ...config,
-        ...(isUrl ? { url: named, ...given({ apiKey: toApiKey }) } : { profile: named }),
-      });
-      const onWait = ({ waitsFor }: LaneMove) =>
-        ports.io.stderr(`it has left once this has ended: ${openIn(waitsFor)}\n`);
-      return { items: [await moveToCell({ from, to, signer, ...rest, onWait: once(onWait) })] };
-    },
-    show: wholeLanes,
-    question: async (_, { to }, signer) =>
-      `Move ${signer} to ${to}? Until it has arrived, new requests to it are refused at both cells.`,
-  })
-    .argument("<signer>", "its address")
-    .requiredOption("--to <cell>", "the other cell: a profile, or a URL")
-    .option("--to-api-key <secret>", "key for the other cell, if it is named by its URL")
-    .addOption(REASON)
-    .addOption(CHAIN_ID);
-}
-
-function openIn(open: LaneMove["waitsFor"]) {
-  return Object.entries(open)
-    .filter(([, number]) => number > 0)
-    .map(([what, number]) => `${number} ${what}`)
-    .join(", ");
-}
-
-/** The function, which does nothing from its second call on. */
-function once<T>(work: (given: T) => void): (given: T) => void {
-  let isDone = false;
-  return (given) => {
-    if (!isDone) work(given);
-    isDone = true;
-  };
-}
-
 /** Asks before a signer is suspended on several chains at once: without `--chain-id` all its lanes stop. */
 async function suspendQuestion(client: FencepostClient, { chainId }: RealignOrder, signer: Address) {
   if (chainId !== undefined) return null;
@@ -152,10 +102,7 @@ function lanesPage(page: SignersPage, view: View) {
   return `${lanesTable(page, view)}${more}`;
 }
 
-const PLACES = { EXPECTED: "expected from another cell", LEAVING: "leaving", LEFT: "left for another cell" };
-
-function troubleOf({ place, suspended, suspendedBy, signerAway, unowned }: SignerLane) {
-  if (place !== "HERE") return PLACES[place];
+function troubleOf({ suspended, suspendedBy, signerAway, unowned }: SignerLane) {
   if (suspended) return `suspended (${suspendedBy ?? "OPERATOR"})`;
   if (unowned !== null) return `no owner: ${unowned.reason}`;
   if (signerAway === null) return "ok";

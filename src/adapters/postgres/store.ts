@@ -20,7 +20,6 @@ import { abisIn } from "./stores/abis.ts";
 import { keysIn } from "./stores/api-keys.ts";
 import { noticesIn } from "./stores/kept-notices.ts";
 import { killsIn } from "./stores/kills.ts";
-import { laneMovesIn } from "./stores/lane-moves.ts";
 import { leasesIn } from "./stores/leases.ts";
 import { leftRequestsIn } from "./stores/left-requests.ts";
 import { loadsFrom } from "./stores/loads.ts";
@@ -172,7 +171,6 @@ function storeOf({ reading, writing, leasing, renewing, newestMigration }: Parts
     ...loads,
     ...leasesIn(leasing, renewing),
     ...takeoversIn(leasing),
-    ...laneMovesIn(reading, leasing),
     ...keysIn(leasing),
     ...queries,
     ...sightsFrom(reading, leasing, { ...leasing, connections: reading }),

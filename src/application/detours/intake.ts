@@ -9,7 +9,6 @@
  * allocation; never both, never neither.
  */
 import { judgeRefusal, stillUnconfirmed } from "../../domain/chain/unconfirmed-refusal.ts";
-import { signerMoved } from "../../domain/cluster/lane-move.ts";
 import { FencepostError, forbiddenBy } from "../../domain/errors.ts";
 import { grouped } from "../../domain/grouped.ts";
 import { spentRequestId } from "../../domain/keys/principal.ts";
@@ -250,7 +249,6 @@ function duplicateResult(result: AllocateResult, { intakeId, intent }: NewTransa
   if (result.result === "expired" && intent.validUntil !== undefined)
     return [lapsed({ intakeId, requestId: intent.requestId }, intent.validUntil)];
   if (result.result === "forbidden") return [refusal(intakeId, forbiddenBy(result))];
-  if (result.result === "moved") return [refusal(intakeId, signerMoved(result.place))];
   if (result.result !== "refused") return [];
   return [{ ...refusal(intakeId, unstorable()), reason: `the database cannot store ${intent.txId}` }];
 }

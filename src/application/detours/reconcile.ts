@@ -11,9 +11,7 @@
  */
 
 import { judgeCount } from "../../domain/chain/counts.ts";
-import { isElsewhere } from "../../domain/cluster/lane-move.ts";
 import { FencepostError } from "../../domain/errors.ts";
-import { isMoving } from "../../domain/ledger/index.ts";
 import { batchFailed, countReported } from "../../domain/pace/count-events.ts";
 import { compared } from "../../domain/pace/lane-pace.ts";
 import { type Block, ChainUnavailable } from "../../ports/chain.ts";
@@ -81,12 +79,7 @@ function isUnanswered(error: unknown): error is Error {
 
 async function compare(work: LaneWork, finalized: Promise<Block | null>) {
   const { ports, context, lane } = work;
-  if (isMoving(lane.ledger)) await lane.term.prove();
-  // Another cell gives the lane's nonces: the chain counts that cell's transactions.
-  if (isElsewhere(lane.ledger)) return "agreed";
   const { latest, pending } = await lane.term.during(countAll(work, finalized));
-  // If the lane was moved to another cell, which ends the term, the transactions above are that cell's.
-  if (Math.max(latest, pending) > (lane.cursor ?? pending)) await lane.term.prove();
   happened(lane, countReported, latest, lane.cursor);
   await watchPool(context, lane);
   const { cursor } = lane;

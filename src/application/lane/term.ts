@@ -11,11 +11,9 @@
  * The outcome of a write is not hidden: it reaches the caller that waits for it, even if the term ended meanwhile.
  * `TermOver` from a write means that nothing was written.
  */
-import { DatabaseSilent } from "../../domain/errors.ts";
 import type { Address, Fence } from "../../domain/lane.ts";
 import type { MayLeave } from "../../ports/chain.ts";
 import {
-  BatchRefused,
   type LaneWrite,
   type OutcomeOf,
   OutcomeUnknown,
@@ -126,19 +124,6 @@ export class Term {
     // `fence` comes first in the object: in this order V8 copies the write in a third of the time.
     const fenced = { fence: this.fence, ...write } as unknown as LaneWrite;
     return this.ports.writer.write(fenced).then(this.written, this.unwritten) as Promise<OutcomeOf<K>>;
-  }
-
-  /**
-   * Proves in the database that this term has not ended. A term that another process ended is noticed only at the next
-   * write, and a lane that gives no nonces may have none for long.
-   */
-  async prove(): Promise<void> {
-    try {
-      await this.write({ kind: "closeHoles", nonces: [] });
-    } catch (error) {
-      // A refusal of a write without content is the database's own trouble, whatever the caller had asked for.
-      throw error instanceof BatchRefused ? new DatabaseSilent("nothing was accepted", error) : error;
-    }
   }
 
   /** Signs payloads, but only while this node owns the lane. */

@@ -13,7 +13,6 @@ import type { Creates } from "../stages/1-create/create.ts";
 import { createJsonRpc, type JsonRpcPorts } from "./json-rpc.ts";
 import { createKeyOperations } from "./keys.ts";
 import { type KillPorts, killOperations } from "./kill.ts";
-import { laneMoveOperations } from "./lane-moves.ts";
 import { noticeOperations } from "./notices.ts";
 import { createOperations, type OperationPorts } from "./operations.ts";
 import { createPolicyCalls, type PolicyPorts } from "./policies.ts";
@@ -41,7 +40,6 @@ export function callsOf(ports: AllPorts) {
     ...noticeOperations(ports),
     ...createOperations(ports),
     ...createKeyOperations(ports),
-    ...laneMoveOperations(ports),
     ...webhookOperations(ports),
     ...createJsonRpc(ports),
     ...createCalls(ports.creates),

@@ -7,7 +7,6 @@
  * commit leaves it ALLOWED: a repeat of the request has the same digest signed, and is not counted again. Both commits
  * judge the message by the policy in force, so a signature leaves only if the policy allows it when it is stored.
  */
-import { signerMoved } from "../../domain/cluster/lane-move.ts";
 import {
   DatabaseSilent,
   FencepostError,
@@ -147,8 +146,6 @@ function keptOf(result: MessageResult, requestId: string): Extract<MessageResult
       throw forbiddenBy(result);
     case "held":
       throw stopped("it waits to be compared with the chain");
-    case "moved":
-      throw signerMoved(result.place);
     case "spent":
       throw reused(`request id ${requestId} belongs to a signature that is kept no more; nothing was signed`);
     case "reused":

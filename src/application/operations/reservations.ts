@@ -1,9 +1,9 @@
 /**
- * Nonces for callers that sign themselves: reserved for a time to live, then used (by the signed transaction, or the
- * hash of the one that was sent) or released. Only a release makes a nonce free. An expired one becomes a hole, and gets
- * a placeholder (detours/holes.ts); until then its caller may still report its use.
+ * Nonces for callers that sign themselves: reserved for a time to live, then used or released. Only a release makes a
+ * nonce free. The nonce of an expired reservation becomes a hole, and gets a placeholder (detours/holes.ts). Until then
+ * its caller may still report its use. To use a reservation, a caller submits the signed transaction, or names the hash
+ * of the one it sent.
  */
-import { signerMoved } from "../../domain/cluster/lane-move.ts";
 import {
   DatabaseSilent,
   FencepostError,
@@ -177,7 +177,8 @@ function storeFailure(lane: OwnedLane, error: unknown): Error {
   happened(lane, batchFailed);
   if (error instanceof TermOver) return error;
   if (!(error instanceof OutcomeUnknown)) return new DatabaseSilent("nothing was done", error);
-  const detail = "the database did not say whether it did this; read the reservation, or repeat the same request id";
+  const detail =
+    "the database did not say whether it did this; look at the reservation, or repeat with the same request id";
   return outcomeUnknown(detail, { cause: error });
 }
 
@@ -188,7 +189,6 @@ function given(result: ReserveResult, { requestId, owner }: Wanted, { maxReserva
     const extras = { rule: "maxReservations", limit: maxReservations, retryAfterSeconds: 1 };
     throw new FencepostError("QUOTA_EXCEEDED", detail, extras);
   }
-  if (result.result === "moved") throw signerMoved(result.place);
   if (result.result === "spent") throw spentRequestId(requestId);
   const found = result.result === "requestTaken" ? result : result.reservation;
   if (isAnothers(found.owner, owner)) throw anothersRequestId(requestId);
@@ -284,7 +284,6 @@ export async function bindOn(ports: ReservationPorts, lane: OwnedLane, binding: 
     throw new FencepostError("CONFLICT", `${binding.attempt.txHash} is the hash of another transaction`, { cause });
   });
   if (bound.forbidden !== undefined) throw forbiddenBy(bound.forbidden);
-  if (bound.result === "moved") throw signerMoved(lane.ledger.place);
   if (bound.result === "held") throw unavailable("this signer is held until compared with the chain; nothing was done");
   return bound;
 }

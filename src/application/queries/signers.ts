@@ -187,14 +187,7 @@ function openCursor(cursor: string): Lane {
 }
 
 function unused(lane: Lane): LaneRecord {
-  const nobody: Pick<LaneRecord, "cursor" | "suspendedBy" | "place" | "owner" | "token" | "acquiredAt"> = {
-    cursor: null,
-    suspendedBy: null,
-    place: "HERE",
-    owner: null,
-    token: 0,
-    acquiredAt: null,
-  };
+  const nobody = { cursor: null, suspendedBy: null, owner: null, token: 0, acquiredAt: null };
   const nothing = { pending: 0, confirmed: 0, failed: 0, stuck: 0, reserved: 0, holes: [] };
   return { lane, ...nobody, ...nothing, oldestPendingAt: null, headOfLine: null };
 }

@@ -1,7 +1,6 @@
 import { LaneOrder, RealignOrder } from "../schemas/actions.ts";
-import { LaneMove, MOVE_PAGE, MoveSigner } from "../schemas/lane-move.ts";
 import { SignerLanes, SignerNames, SignerQuery, SignersPage, SignersQuery } from "../schemas/signers.ts";
-import { ACTION_HEADERS, type ActionCall, ADMIN, declared, OPERATE, ok, READ, TRANSACTION_BYTES } from "./call.ts";
+import { ACTION_HEADERS, type ActionCall, declared, OPERATE, ok, READ, TRANSACTION_BYTES } from "./call.ts";
 
 export const signers = declared({
   listSigners: {
@@ -66,17 +65,4 @@ export const laneActions = declared({
     body: RealignOrder,
     errors: ["CONFLICT"],
   }),
-  moveSigner: {
-    at: "post /api/v1/signers/{signer}/move",
-    scope: ADMIN,
-    face: "moveSigner",
-    audited: true,
-    summary: "Make a step of a signer's move to another cell",
-    description:
-      "`expect` at the destination answers the move's id. `leave` at the source, under that id: new requests are refused; repeat it until it answers a page, and then for each `next`. `arrive` at the destination takes over each page; the signer is there with the last. `stay` calls off a `leave` that has answered no page. Every step may be repeated.",
-    body: MoveSigner,
-    bodyBytes: TRANSACTION_BYTES,
-    answers: { 200: { description: "Where the signer is now.", schema: LaneMove, example: { page: MOVE_PAGE } } },
-    errors: ["CONFLICT", "UNKNOWN_CHAIN"],
-  },
 });

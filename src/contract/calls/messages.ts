@@ -54,15 +54,7 @@ export const messages = declared({
         example: { state: "AWAITING_APPROVAL", signature: null },
       },
     },
-    errors: [
-      "NOT_LEADER",
-      "CONFLICT",
-      "QUOTA_EXCEEDED",
-      "REQUEST_ID_REUSED",
-      "SIGNER_MOVED",
-      "UNKNOWN_SIGNER",
-      "UNKNOWN_CHAIN",
-    ],
+    errors: ["NOT_LEADER", "CONFLICT", "QUOTA_EXCEEDED", "REQUEST_ID_REUSED", "UNKNOWN_SIGNER", "UNKNOWN_CHAIN"],
   },
   listSignatures: {
     at: "get /api/v1/signatures",

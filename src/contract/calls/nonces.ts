@@ -82,7 +82,7 @@ export const nonces = declared({
         ...reserved,
       },
     },
-    errors: ["NOT_LEADER", "QUOTA_EXCEEDED", "REQUEST_ID_REUSED", "SIGNER_MOVED", "UNKNOWN_SIGNER", "UNKNOWN_CHAIN"],
+    errors: ["NOT_LEADER", "QUOTA_EXCEEDED", "REQUEST_ID_REUSED", "UNKNOWN_SIGNER", "UNKNOWN_CHAIN"],
   },
   getReservation: {
     at: "get /api/v1/nonces/{reservationId}",

@@ -68,7 +68,6 @@ export const transactions = declared({
       "NOT_LEADER",
       "CONFLICT",
       "REQUEST_ID_REUSED",
-      "SIGNER_MOVED",
       "UNKNOWN_SIGNER",
       "UNKNOWN_CHAIN",
       "SUBMISSION_REJECTED",

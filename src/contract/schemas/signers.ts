@@ -2,7 +2,6 @@ import { type Static, Type } from "typebox";
 import { HOLE_CAUSES } from "../../domain/nonces/holes.ts";
 import { WINDOW_LIMITS } from "../../domain/pace/lane-pace.ts";
 import { STATES } from "../../domain/transaction/transitions.ts";
-import { SignerPlace } from "./lane-move.ts";
 import { Address, After, ChainId, Decimal, InstanceId, NodeId, Nonce, Timestamp, TxId } from "./scalars.ts";
 import {
   amount,
@@ -108,7 +107,6 @@ export const SignerLane = named("SignerLane", {
       "As the node that answers knows it; null: another node acts for the lane, or none.",
     ),
   ),
-  place: SignerPlace,
   suspended: truth(),
   suspendedBy: nullable(
     oneOf(

@@ -3,7 +3,6 @@
  * nonce.
  */
 
-import { isElsewhere } from "../cluster/lane-move.ts";
 import { isFree } from "../nonces/holes.ts";
 import { poolKeyOf } from "../nonces/pool.ts";
 import type { Awaited } from "../policy/policy.ts";
@@ -14,7 +13,6 @@ import {
   existingOf,
   givesNoNonce,
   isHeld,
-  isMoving,
   isSpent,
   type Ledger,
   type LedgerTransaction,
@@ -43,7 +41,6 @@ function resultOf(draft: Draft, giver: Giver, item: NewTransaction): AllocateRes
   if (existing !== null) {
     return { result: "duplicate", existing, samePayload: existing.fingerprint === intent.fingerprint };
   }
-  if (isAway(draft.ledger, item)) return { result: "moved", place: draft.ledger.place };
   if (isHeld(draft.ledger)) return { result: "held" };
   if (givesNoNonce(draft.ledger)) return { result: "held", unreadable: true };
   const intake = waiting(draft.ledger, item);
@@ -65,11 +62,6 @@ function resultOf(draft: Draft, giver: Giver, item: NewTransaction): AllocateRes
   draft.record({ kind: "allocated", intent, nonce, intake, at: draft.at });
   for (const charge of verdict.charges) draft.record(charge);
   return { result: "created", nonce, createdAt: intake?.acceptedAt ?? draft.at, ...(recycled ? { recycled } : {}) };
-}
-
-/** A lane that is leaving still serves the intents that it has accepted: it has left only once none is there. */
-function isAway(ledger: Ledger, { intakeId }: NewTransaction) {
-  return intakeId === undefined ? isMoving(ledger) : isElsewhere(ledger);
 }
 
 /**

@@ -8,7 +8,7 @@ import { nextNonce } from "./allocate.ts";
 import type { Charged } from "./changes.ts";
 import type { Draft } from "./draft.ts";
 import { judgeFirst, unapproved, type Verdict } from "./guard.ts";
-import { givesNoNonce, isMoving } from "./ledger.ts";
+import { givesNoNonce } from "./ledger.ts";
 import { move } from "./move.ts";
 import { loaded } from "./part.ts";
 import { settle, usable } from "./reserve.ts";
@@ -53,7 +53,6 @@ function takeNonce(draft: Draft, write: BindWrite): SettleResult {
 function takeChosen(draft: Draft, { nonce, intent }: BindWrite, floor: number | null): SettleResult {
   const { reserved, reservations } = draft.ledger;
   const reservationId = reserved.get(nonce);
-  if (reservationId === null && isMoving(draft.ledger)) return "moved";
   if (reservationId === null) return nonce === nextNonce(draft.ledger, floor) ? "settled" : "conflict";
   const reservation = reservations.get(reservationId);
   if (reservation === null || reservation.owner !== intent.owner) return "conflict";

@@ -28,7 +28,7 @@ export { foldKept, keptOf } from "./kept.ts";
 export type * from "./kept-transaction.ts";
 export { boundTransaction, keptTransaction, stepAcknowledged, stepPlanned, UNSIGNED } from "./kept-transaction.ts";
 export type * from "./ledger.ts";
-export { actionKeyOf, bareLedger, isMoving, isSpent, reservationAt, stepsOf } from "./ledger.ts";
+export { actionKeyOf, bareLedger, isSpent, reservationAt, stepsOf } from "./ledger.ts";
 export { mayGiveUp, mayMove } from "./may-move.ts";
 export type * from "./message-writes.ts";
 export { NotLoaded, Part } from "./part.ts";

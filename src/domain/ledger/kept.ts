@@ -9,23 +9,22 @@ import type { Ledger } from "./ledger.ts";
 import { Part } from "./part.ts";
 
 /** The lane's own row, and the nonces below the lane's next nonce that no transaction has. */
-export type KeptLedger = Pick<Ledger, "cursor" | "suspendedBy" | "reconciled" | "place" | "holes" | "reserved">;
+export type KeptLedger = Pick<Ledger, "cursor" | "suspendedBy" | "reconciled" | "holes" | "reserved">;
 
 /** The part of a lane, as read from the store, that the owner keeps in memory. */
-export interface LoadedLane extends Pick<KeptLedger, "cursor" | "suspendedBy" | "reconciled" | "place"> {
+export interface LoadedLane extends Pick<KeptLedger, "cursor" | "suspendedBy" | "reconciled"> {
   /** Nonce gaps ("holes"), lowest nonce first. */
   readonly holes: readonly Hole[];
   /** Open reservations. */
   readonly reservations: readonly { readonly reservationId: string; readonly nonce: number }[];
 }
 
-export function keptOf({ cursor, suspendedBy, reconciled, place, holes, reservations }: LoadedLane): KeptLedger {
+export function keptOf({ cursor, suspendedBy, reconciled, holes, reservations }: LoadedLane): KeptLedger {
   const reserved = reservations.map(({ nonce, reservationId }) => [nonce, reservationId] as const);
   return {
     cursor,
     suspendedBy,
     reconciled,
-    place,
     holes: Part.of(
       "hole",
       ALL,

@@ -1,4 +1,3 @@
-import type { Place } from "../cluster/lane-move.ts";
 import type { Hex, Lane } from "../lane.ts";
 import type { SignatureRecord } from "../messages/record.ts";
 import type { Hole } from "../nonces/holes.ts";
@@ -20,8 +19,6 @@ export interface Ledger {
    */
   readonly cursor: number | null;
   readonly suspendedBy: SuspendedBy | null;
-  /** Which cell gives the lane's nonces. It changes only between two terms (lane-move.ts). */
-  readonly place: Place;
   /** One above the highest nonce whose transaction was deleted by retention (retention.ts); null: none was deleted. */
   readonly departedBelow: number | null;
   /**
@@ -195,7 +192,6 @@ export function bareLedger(
  * empty.
  */
 const NOTHING_LOADED: Omit<Ledger, "lane" | "cursor" | "suspendedBy" | "reconciled"> = {
-  place: "HERE",
   departedBelow: null,
   mayHaveLost: undefined,
   endedThrough: undefined,
@@ -267,11 +263,6 @@ export function reservationAt(reservation: Reservation, at: Date): Reservation {
  * allocated either, until an operator resumes.
  */
 export type SuspendedBy = "OPERATOR" | "HISTORY";
-
-/** True if the lane gives no nonce to a new request: it is leaving this cell, or another cell gives its nonces. */
-export function isMoving({ place }: Pick<Ledger, "place">): boolean {
-  return place !== "HERE";
-}
 
 /** Owner of a request id: a transaction, stored or already deleted by retention. */
 export type RequestOwner = ExistingTransaction | Spent;

@@ -1,4 +1,3 @@
-import type { Place } from "../cluster/lane-move.ts";
 import type { Hex } from "../lane.ts";
 import type { AskedSignature, SignatureRecord } from "../messages/record.ts";
 import type { Forbidden } from "../policy/policy.ts";
@@ -31,8 +30,6 @@ export type MessageResult =
   | { readonly result: "spent" }
   /** The lane must first be compared with the chain, or checked by an operator. */
   | { readonly result: "held" }
-  /** The lane is leaving this cell, or another cell gives its nonces: nothing was counted. */
-  | { readonly result: "moved"; readonly place: Place }
   | ({ readonly result: "forbidden" } & Forbidden)
   /** The step is not possible in this state; null: there is no such signature. */
   | { readonly result: "conflict"; readonly record: SignatureRecord | null };

@@ -15,7 +15,7 @@ import {
 import type { Forbidden } from "../policy/policy.ts";
 import type { Draft } from "./draft.ts";
 import { fullWindow, type JudgedMessage, judgeAsked } from "./judge-message.ts";
-import { isHeld, isMoving, isSpent } from "./ledger.ts";
+import { isHeld, isSpent } from "./ledger.ts";
 import type { MessageResult, SettleMessageWrite, SignMessageWrite } from "./message-writes.ts";
 import type { LedgerOutcome } from "./writes.ts";
 
@@ -31,7 +31,6 @@ function resultOf(draft: Draft, asked: SignMessageWrite["asked"]): MessageResult
   const known = draft.ledger.messages.get(asked.requestId);
   if (isSpent(known)) return { result: "spent" };
   if (known !== null) return repeated(draft, known, asked);
-  if (isMoving(draft.ledger)) return { result: "moved", place: draft.ledger.place };
   if (isHeld(draft.ledger)) return { result: "held" };
   const judged = judge(draft, asked);
   if ("rule" in judged) return { result: "forbidden", ...judged };
@@ -110,7 +109,6 @@ function settledBy(draft: Draft, { requestId, event }: SettleMessageWrite): Mess
 
 /** An approved message is judged again, and counted in the hour of its approval. */
 function approve(draft: Draft, known: SignatureRecord, decision: SignatureRecord["decision"]): MessageResult {
-  if (isMoving(draft.ledger)) return { result: "moved", place: draft.ledger.place };
   if (isHeld(draft.ledger)) return { result: "held" };
   const judged = judge(draft, known);
   if ("rule" in judged) return { result: "forbidden", ...judged };

@@ -3,7 +3,7 @@ import type { Hole } from "../nonces/holes.ts";
 import type { Reservation } from "../transaction/reservations.ts";
 import { Giver } from "./allocate.ts";
 import type { Draft } from "./draft.ts";
-import { givesNoNonce, isMoving, isSpent, reservationAt } from "./ledger.ts";
+import { givesNoNonce, isSpent, reservationAt } from "./ledger.ts";
 import type { NonceOutcome, ReleaseWrite, ReserveResult, ReserveWrite } from "./writes.ts";
 
 export function reserve(draft: Draft, write: ReserveWrite): NonceOutcome {
@@ -26,7 +26,6 @@ function known({ ledger, past }: Draft, requestId: string | null): ReserveResult
 }
 
 function keep(draft: Draft, write: ReserveWrite): ReserveResult {
-  if (isMoving(draft.ledger)) return { result: "moved", place: draft.ledger.place };
   if (keptFromOthers(draft, write.owner) >= write.most) return { result: "tooMany" };
   const given = givesNoNonce(draft.ledger) ? null : new Giver(draft.ledger, write).next(draft);
   if (given === null) return { result: "noCursor" };

@@ -1,5 +1,4 @@
 /** Writes about the lane as a whole: its next nonce, its nonce gaps, and whether it may allocate and send. */
-import { isElsewhere } from "../cluster/lane-move.ts";
 import { skippedHole } from "../nonces/holes.ts";
 import type { Draft } from "./draft.ts";
 import { loaded } from "./part.ts";
@@ -23,8 +22,6 @@ export function align(draft: Draft, { floor }: AlignWrite): LedgerOutcome {
 
 function raise(draft: Draft, floor: number) {
   const { cursor } = draft.ledger;
-  // Another cell gives the lane's nonces: its transactions raise the chain's count, and the next nonce here is frozen.
-  if (isElsewhere(draft.ledger)) return cursor ?? floor;
   const raised = Math.max(cursor ?? floor, floor);
   if (raised !== cursor) draft.record({ kind: "cursor", cursor: raised });
   return raised;
@@ -53,7 +50,6 @@ export function reconcile(draft: Draft, { floor }: ReconcileWrite): LedgerOutcom
 export function realign(draft: Draft, { floor, decision }: RealignWrite): LedgerOutcome {
   const { ledger } = draft;
   if (draft.isCarriedOut(decision?.actionKey)) return { status: "aligned", cursor: ledger.cursor ?? floor };
-  if (isElsewhere(ledger)) return { status: "aligned", cursor: ledger.cursor ?? floor };
   keepDecision(draft, decision);
   // A lane without a next nonce has none to lower, and this count is too weak to set one: a single endpoint may lie.
   if (ledger.cursor === null) return { status: "aligned", cursor: floor };

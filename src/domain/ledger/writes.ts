@@ -1,4 +1,3 @@
-import type { Place } from "../cluster/lane-move.ts";
 import type { Hash, Hex } from "../lane.ts";
 import type { Hole } from "../nonces/holes.ts";
 import type { Paid } from "../policy/charges.ts";
@@ -254,8 +253,6 @@ export type AllocateResult =
    * an operator. `unreadable`: this version cannot read the policy document in force. No nonce is consumed.
    */
   | { readonly result: "held"; readonly unreadable?: true }
-  /** The lane is leaving this cell, or another cell gives its nonces: no nonce is consumed. */
-  | { readonly result: "moved"; readonly place: Place }
   /** The intent's `validUntil` has passed: no nonce is consumed. */
   | { readonly result: "expired" }
   /** A policy forbids the transaction: no nonce is consumed. */
@@ -385,8 +382,6 @@ export type ReserveResult =
   | { readonly result: "requestTaken"; readonly txId: string; readonly owner: string | null }
   /** The request id belonged to a transaction that retention has deleted. */
   | { readonly result: "spent" }
-  /** The lane is leaving this cell, or another cell gives its nonces. */
-  | { readonly result: "moved"; readonly place: Place }
   /** The API key already keeps the maximum number of nonces of the lane reserved. */
   | { readonly result: "tooMany" }
   | { readonly result: "noCursor" };
@@ -395,6 +390,6 @@ export type ReserveResult =
  * Result of a write about a reservation or a nonce gap. "conflict": the reservation was settled before, or the nonce is
  * no longer a gap. "limited": the lane has reached its hourly limit of placeholders for expired reservations. "held":
  * the lane gives no nonces now: it must be compared with the chain or checked by an operator, or policies are
- * unreadable. "moved": the lane is leaving this cell, or another cell gives its nonces. "forbidden": a policy forbids it. Unless the result is "settled", nothing was changed.
+ * unreadable. "forbidden": a policy forbids it. Unless the result is "settled", nothing was changed.
  */
-export type SettleResult = "settled" | "conflict" | "limited" | "held" | "moved" | "forbidden";
+export type SettleResult = "settled" | "conflict" | "limited" | "held" | "forbidden";

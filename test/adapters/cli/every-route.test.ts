@@ -45,7 +45,6 @@ const COMMANDS: Readonly<Record<string, readonly string[]>> = {
   suspendSigner: ["suspend", SIGNER, ...because],
   resumeSigner: ["resume", SIGNER, ...because],
   realignSigner: ["realign", SIGNER, ...because],
-  moveSigner: ["move", SIGNER, "--to", "other-cell", ...because],
   listWebhooks: ["webhooks", "list"],
   addWebhook: ["webhooks", "add", "books", "https://books.example/outcomes"],
   getWebhook: ["webhooks", "show", "books"],

@@ -20,15 +20,7 @@ function laneOf(index: number): OwnedLane {
   const signer = `0x${(index + 1).toString(16).padStart(40, "c")}` as Address;
   const fence = { lane: { chainId: 31_337, signer }, instanceId: "instance", token: 1 };
   const nothing = { tracking: [], allocated: 0, watched: [], holes: [], reservations: [] };
-  const snapshot = {
-    cursor: null,
-    suspendedBy: null,
-    place: "HERE" as const,
-    reconciled: true,
-    epochFloor: 0,
-    genesisHash: null,
-    ...nothing,
-  };
+  const snapshot = { cursor: null, suspendedBy: null, reconciled: true, epochFloor: 0, genesisHash: null, ...nothing };
   return new OwnedLane(new Term(fence, ENDLESS), snapshot, { hashes: new Map(), onChain: new Set() });
 }
 

@@ -16,7 +16,7 @@ const OPERATORS = [
     (action) => `post /api/v1/tx/{txId}/${action}`,
   ),
   ...["approve", "reject"].map((action) => `post /api/v1/signatures/{signatureId}/${action}`),
-  ...["suspend", "resume", "realign", "move", "kill"].map((action) => `post /api/v1/signers/{signer}/${action}`),
+  ...["suspend", "resume", "realign", "kill"].map((action) => `post /api/v1/signers/{signer}/${action}`),
   ...["post /api/v1/kill", "delete /api/v1/kill", "delete /api/v1/signers/{signer}/kill"],
   ...["get /api/v1/keys", "post /api/v1/keys", "delete /api/v1/keys/{name}", "get /metrics"],
   ...["post /api/v1/webhooks", "put /api/v1/webhooks/{subscriberId}", "delete /api/v1/webhooks/{subscriberId}"],

@@ -72,7 +72,6 @@ describe("GET /api/v1/signers", () => {
           },
           balance: "9999000000000000000000",
           balanceAsOf: "2026-01-01T00:00:00.000Z",
-          place: "HERE",
           suspended: false,
           suspendedBy: null,
           owner: { nodeId: "node-a", instanceId: "instance-1", url: "http://127.0.0.1:3000" },

@@ -74,8 +74,6 @@ export const HANDED_BACK = `UPDATE fencepost.lane SET owner_instance = '${OWNER}
 export const NO_FENCES: Readonly<Record<string, string>> = {
   "insert-pool-choices": "behind the locks of its lanes; require_still: test/adapters/postgres/pool-race.test.ts",
   "announce-instance": "what an instance says of itself; nothing is decided by it",
-  "change-place":
-    "of a lane that its own transaction has locked and judged; it ends the term: test/contracts/lane-moves.contract.ts",
   "charge-keys":
     "locks what API keys have used, which belongs to no lane; behind the lock of the lanes that were compared",
   "end-instances": "ends every instance, in the registration that begins an epoch",
@@ -88,8 +86,6 @@ export const NO_FENCES: Readonly<Record<string, string>> = {
   "lock-notice": "locks one notice, which belongs to no term, to compare it afterwards",
   "lock-policy": "locks the policy document, which belongs to no lane: test/adapters/postgres/policy-race.test.ts",
   "mark-departed": "of lanes that its own transaction has locked and compared: what leaves is judged behind that",
-  "note-carried": "as change-place: how far an arriving lane has come, which no owner reads",
-  "open-lane": "as change-place: of a lane that no cell serves",
   "prove-unspent": "behind the proof of its lanes; require_still: test/adapters/postgres/stores/old-rows.test.ts",
   "purge-instances": "removes what has been dead for a day",
   "release-lanes": "of a process that ends itself",

@@ -341,23 +341,10 @@ CREATE TABLE fencepost.lane (
   day_cost numeric(78,0),
   departed_below bigint,
   policy_stamp uuid NOT NULL DEFAULT policy_stamp(),
-  place text COLLATE "C" NOT NULL DEFAULT 'HERE'::text,
-  left_by uuid,
-  arrives_by uuid,
-  carried text COLLATE "C",
-  still_nonce bigint,
   CONSTRAINT lane_pkey PRIMARY KEY (signer, chain_id),
   CONSTRAINT lane_chain_id CHECK ((chain_id > 0)),
   CONSTRAINT lane_departed_below CHECK ((departed_below >= 0)),
   CONSTRAINT lane_next_nonce CHECK ((next_nonce >= 0)),
-  CONSTRAINT lane_place CHECK (
-CASE place
-    WHEN 'HERE'::text THEN ((left_by IS NULL) AND (carried IS NULL) AND (still_nonce IS NULL))
-    WHEN 'LEAVING'::text THEN ((left_by IS NOT NULL) AND (carried IS NULL) AND (still_nonce IS NULL))
-    WHEN 'LEFT'::text THEN ((left_by IS NOT NULL) AND (carried IS NULL) AND (NOT (next_nonce IS DISTINCT FROM still_nonce)))
-    WHEN 'EXPECTED'::text THEN ((arrives_by IS NOT NULL) AND (NOT (next_nonce IS DISTINCT FROM still_nonce)))
-    ELSE false
-END),
   CONSTRAINT lane_signer CHECK (((octet_length(signer) = 42) AND (signer ~ '^0x[0-9a-f]*$'::text))),
   CONSTRAINT lane_suspended_by CHECK ((((suspended_by = ANY (ARRAY['OPERATOR'::text, 'HISTORY'::text])) AND suspended) OR (suspended_by IS NULL))),
   CONSTRAINT lane_token CHECK (((token >= 0) AND ((owner_instance IS NULL) OR (token > 0)))),

@@ -60,14 +60,7 @@ function bench(script: Script = {}) {
   const termPorts = { ...ENDLESS, telemetry, writer: { write } };
   const aHeldLane = (cursor: number | null = 5, chainId = 1): OwnedLane => {
     const nothing = { tracking: [], allocated: 0, watched: [], holes: [], reservations: [], epochFloor: 0 };
-    const snapshot = {
-      cursor,
-      suspendedBy: null,
-      place: "HERE" as const,
-      reconciled: false,
-      genesisHash: null,
-      ...nothing,
-    };
+    const snapshot = { cursor, suspendedBy: null, reconciled: false, genesisHash: null, ...nothing };
     const term = new Term({ lane: { chainId, signer: uniqueAddress() }, instanceId: "i", token: 1 }, termPorts);
     const lane = new OwnedLane(term, snapshot, { hashes: new Map(), onChain: new Set() });
     held.set(lane.lane.signer, lane);

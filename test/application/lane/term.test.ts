@@ -2,13 +2,7 @@ import { describe, expect, it } from "vitest";
 import { Activity } from "../../../src/application/lane/activity.ts";
 import { type Ending, quietly, Term, TermOver, type TermPorts } from "../../../src/application/lane/term.ts";
 import type { Address } from "../../../src/domain/lane.ts";
-import {
-  BatchRefused,
-  type LaneWrite,
-  OutcomeUnknown,
-  StoreUnavailable,
-  type WriteOutcome,
-} from "../../../src/ports/lane-store.ts";
+import { type LaneWrite, OutcomeUnknown, StoreUnavailable, type WriteOutcome } from "../../../src/ports/lane-store.ts";
 import { deferred } from "../../support/deferred.ts";
 import { recordTelemetry } from "../../support/recorded-telemetry.ts";
 import { CHAIN_ID, SIGNER } from "../../support/world.ts";
@@ -235,19 +229,5 @@ describe("the end of a node's ownership of a lane", () => {
     expect(await quietly(Promise.resolve(5))).toBe(true);
     expect(await quietly(Promise.reject(new TermOver()))).toBe(false);
     await expect(quietly(Promise.reject(new TypeError("a mistake of ours")))).rejects.toThrow(TypeError);
-  });
-});
-
-describe("a proof in the database that a term has not ended", () => {
-  it("is missing for now if the database refuses it, whatever the caller had asked for", async () => {
-    const { term, committed } = bench();
-    committed.resolve(Promise.reject(new BatchRefused("no room")));
-    await expect(term.prove()).rejects.toMatchObject({ code: "UNAVAILABLE" });
-  });
-
-  it("throws TermOver if the term has ended", async () => {
-    const { term } = bench();
-    term.end("lost");
-    await expect(term.prove()).rejects.toThrow(TermOver);
   });
 });

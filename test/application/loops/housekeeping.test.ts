@@ -66,7 +66,7 @@ function anOwnedLane(wishes: Partial<OwnedLane> = {}): Partial<OwnedLane> {
 }
 
 function ledgerOf(reconciled: boolean): OwnedLane["ledger"] {
-  return keptOf({ cursor: 0, suspendedBy: null, place: "HERE" as const, reconciled, holes: [], reservations: [] });
+  return keptOf({ cursor: 0, suspendedBy: null, reconciled, holes: [], reservations: [] });
 }
 
 /** A store in which every lane except those of chain 404 can be acquired. */

@@ -108,8 +108,6 @@ const LAYERS: Readonly<Record<string, Layer>> = {
   "src/contract": { imports: ["src/domain"], packages: ["typebox"], typesOf: ["abitype"] },
   [ERRORS]: { imports: [], types: ["src/contract"], packages: [] },
   "src/client": { imports: [ERRORS], types: ["src/contract"], packages: [] },
-  // A fleet is made of clients of its cells.
-  "src/fleet": { imports: ["src/client", ERRORS], types: ["src/contract"], packages: [] },
   // Wallet libraries run in the caller's process: they use only the public interface and load no code of a node.
   "src/wallets": { imports: [ERRORS], types: ["src/contract"], packages: [] },
   "src/viem": { imports: ["src/wallets", ERRORS], packages: ["viem"] },
@@ -127,7 +125,7 @@ const LAYERS: Readonly<Record<string, Layer>> = {
   },
   // The command line and the dashboard use only the public interface.
   "src/adapters/cli": {
-    imports: ["src/contract", "src/client", "src/fleet"],
+    imports: ["src/contract", "src/client"],
     packages: ["node:*", "commander"],
   },
   "src/adapters/dashboard/public": { imports: [], packages: [] },

@@ -91,7 +91,6 @@ export function loadingContract(context: LaneStoreContext): void {
     expect(await context.store.loadLane(fence)).toEqual({
       cursor: null,
       suspendedBy: null,
-      place: "HERE",
       reconciled: true,
       epochFloor: 0,
       genesisHash: null,

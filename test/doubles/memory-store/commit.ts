@@ -20,7 +20,6 @@ import type {
   WriteOutcome,
 } from "../../../src/ports/lane-store.ts";
 import { unusedGuard } from "../../support/whole-ledger.ts";
-import { withCarried } from "./lane-moves.ts";
 import { persist } from "./persist.ts";
 import { pooledFor } from "./pools.ts";
 import { type DatabaseState, isAlive, type LaneRow, sameLane } from "./state.ts";
@@ -89,7 +88,7 @@ function outcomeOf(work: Work, write: LaneWrite): WriteOutcome {
 function applyWrite(work: Work, write: LedgerWrite): WriteOutcome {
   const { state, log, now } = work;
   const lane = state.lane(write.fence.lane) as LaneRow;
-  const loaded = withCarried(state, loadedFor(state, lane, write), write);
+  const loaded = loadedFor(state, lane, write);
   const guard = guardOf(work, loaded);
   const { ledger, outcome, changes } = apply({ ...loaded, guard }, write, now);
   work.applied.push({ before: loaded, after: ledger, write, outcome, at: now });

@@ -40,7 +40,6 @@ import type {
   TransactionRecord,
 } from "../../../src/ports/query-store.ts";
 import { holds } from "./commit.ts";
-import { isCarried } from "./lane-moves.ts";
 import { ownerOf } from "./leases.ts";
 import {
   type DatabaseState,
@@ -66,7 +65,6 @@ export function loadLane(state: DatabaseState, fence: Fence, now: Date): LaneSna
   return {
     cursor: ledger.cursor,
     suspendedBy: ledger.suspendedBy,
-    place: ledger.place,
     reconciled: reconciledEpoch >= state.feed.epoch,
     epochFloor: state.epochFloors.get(laneKey(fence.lane)) ?? 0,
     genesisHash: state.geneses.get(fence.lane.chainId) ?? null,
@@ -226,9 +224,7 @@ export function hasIntake(state: DatabaseState, now: Date): boolean {
 }
 
 export function ownerOfRequest(state: DatabaseState, lane: Lane, requestId: string): RequestOwner | null {
-  return (
-    state.lane(lane)?.ledger.requests.get(requestId) ?? (isCarried(state, lane, requestId) ? { spent: true } : null)
-  );
+  return state.lane(lane)?.ledger.requests.get(requestId) ?? null;
 }
 
 export function loadIntake(
@@ -375,7 +371,6 @@ function laneRecord(state: DatabaseState, row: LaneRow, now: Date): LaneRecord {
     lane: row.lane,
     cursor: row.cursor,
     suspendedBy: row.suspendedBy,
-    place: row.standing.place,
     owner: ownerOf(state, row),
     token: row.token,
     acquiredAt: row.acquiredAt,

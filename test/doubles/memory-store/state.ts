@@ -1,4 +1,3 @@
-import { AT_HOME, type Standing } from "../../../src/domain/cluster/lane-move.ts";
 import type { FigureRow } from "../../../src/domain/figures/figures.ts";
 import type { SpendRow } from "../../../src/domain/figures/spend.ts";
 import { type Hash, type Hex, type Lane, type LaneKey, laneKey } from "../../../src/domain/lane.ts";
@@ -54,7 +53,6 @@ export class LaneRow {
   token = 0;
   acquiredAt: Date | null = null;
   reconciledEpoch = 1;
-  standing: Standing = AT_HOME;
   confirmed = 0;
   failed = 0;
 
@@ -196,8 +194,6 @@ export class DatabaseState {
   leftRequests = new Map<string, LeftRequestRow>();
   confirmations = new Map<number, ReadonlyMap<number, Hash>>();
   geneses = new Map<number, Hash>();
-  /** Digests of request ids that lanes used at other cells. */
-  carried = new Set<string>();
   subscribers = new Map<string, SubscriberEntry>();
   abis: AbiDocument = { items: [], changedAt: null, changedBy: null };
   /** Statistics, by bucket and by the instance that counted them. */
@@ -253,7 +249,6 @@ export class DatabaseState {
       leftRequests: new Map(this.leftRequests),
       confirmations: new Map(this.confirmations),
       geneses: new Map(this.geneses),
-      carried: new Set(this.carried),
       subscribers: new Map(this.subscribers),
       figures: new Map(this.figures),
       spend: new Map(this.spend),

@@ -2,7 +2,6 @@ import type { Mutant } from "../mutant.ts";
 import { ALLOCATE_AND_SIGN } from "./allocate-and-sign.ts";
 import { AUTHORITY } from "./authority.ts";
 import { BROADCAST } from "./broadcast.ts";
-import { CELLS } from "./cells.ts";
 import { CHAIN } from "./chain.ts";
 import { CLUSTER } from "./cluster.ts";
 import { CREATE } from "./create.ts";
@@ -26,7 +25,6 @@ export const TABLE: readonly Mutant[] = [
   ...ALLOCATE_AND_SIGN,
   ...AUTHORITY,
   ...BROADCAST,
-  ...CELLS,
   ...CHAIN,
   ...CLUSTER,
   ...CREATE,

@@ -64,10 +64,6 @@ export const PLACES: Readonly<Record<CallId, Place | NoPlace>> = {
   suspendSigner: "operators",
   resumeSigner: "operators",
   realignSigner: "operators",
-  moveSigner: {
-    because:
-      "a move needs a second database: the contract suite and test/cluster/long/cells.test.ts move signers between two",
-  },
   listKeys: "clerks",
   addKey: "clerks",
   revokeKey: "clerks",

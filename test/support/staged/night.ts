@@ -583,7 +583,6 @@ function lane({ at, isCalm, lanes }: Staged, n: number): SignerLane {
           inFlight: isStuck ? 16 : n % 3,
           limitedBy: isStuck ? "NO_FUTURE_NONCES" : null,
         },
-    place: "HERE",
     suspended: n === 4,
     suspendedBy: n === 4 ? "OPERATOR" : null,
     owner: isUnused ? null : { nodeId: `node-${"abc"[n % 3]}`, instanceId: idOf(900 + n), url: "http://10.0.0.7:3000" },

@@ -74,9 +74,9 @@ export class Loader {
 
   /** Ledger with the data of the lane's own row only. */
   bare(row: LockedLaneRow): Ledger {
-    const { nextNonce: cursor, suspendedBy, reconciledEpoch, departedBelow, place } = row;
+    const { nextNonce: cursor, suspendedBy, reconciledEpoch, departedBelow } = row;
     const reconciled = reconciledEpoch >= this.epoch;
-    return bareLedger(laneOf(row), { cursor, suspendedBy, departedBelow, reconciled, place, guard: this.unguarded });
+    return bareLedger(laneOf(row), { cursor, suspendedBy, departedBelow, reconciled, guard: this.unguarded });
   }
 
   /**

@@ -1,4 +1,3 @@
-import type { Place } from "../../../domain/cluster/lane-move.ts";
 import type { Lane } from "../../../domain/lane.ts";
 import type { LaneQueue, LaneSnapshot, SuspendedBy } from "../../../ports/lane-store.ts";
 import type { LaneDecisionRecord, LaneRecord } from "../../../ports/query-store.ts";
@@ -46,7 +45,7 @@ const LEFT = `${TERM}, next_nonce bigint, suspended_by text, reconciled_epoch in
  */
 const held = (columns: string, expected = "") => `
    SELECT l.chain_id, l.signer, l.owner_instance, l.token, l.next_nonce, l.suspended_by, l.reconciled_epoch,
-     l.departed_below, l.policy_stamp, l.place, n.node_id
+     l.departed_below, l.policy_stamp, n.node_id
    FROM fencepost.lane AS l
    JOIN (${lists(columns)}) AS f
      ON l.chain_id = f.chain_id AND l.signer = f.signer AND l.owner_instance = f.instance_id AND l.token = f.token${expected}
@@ -90,8 +89,6 @@ export interface LockedLaneRow extends Lane {
    * Version stamp of the policy document in force; it cannot change while the lane is locked (statements/policy.ts).
    */
   readonly policyStamp: string;
-  /** Which cell gives the lane's nonces; it changes only when the term ends. */
-  readonly place: Place;
   readonly nodeId: string;
 }
 
@@ -102,7 +99,7 @@ export interface LockedLaneRow extends Lane {
  * is used even if the plan was made when the table was empty.
  */
 export const readLane = statement<LaneStateRow>("read-lane")`
-  SELECT l.next_nonce AS cursor, l.suspended_by, l.policy_stamp, l.place,
+  SELECT l.next_nonce AS cursor, l.suspended_by, l.policy_stamp,
     CASE WHEN l.live_allocated > 0 THEN l.live_allocated ELSE (
       SELECT count(*) FROM (
         SELECT FROM fencepost.transaction AS t
@@ -131,7 +128,7 @@ export type LaneStateRow = Omit<LaneSnapshot, "tracking" | "watched" | "holes" |
  * lowest id; these differ only if a transaction took a freed nonce.
  */
 export const listLanes = statement<LaneListRow>("list-lanes")`
-  SELECT l.chain_id, l.signer, l.next_nonce AS cursor, l.suspended_by, l.token, l.acquired_at, l.place,
+  SELECT l.chain_id, l.signer, l.next_nonce AS cursor, l.suspended_by, l.token, l.acquired_at,
     l.confirmed_total AS confirmed, l.failed_total AS failed,
     o.instance_id, o.node_id, o.url, o.expires_at,
     kept.pending + waiting.pending AS pending,

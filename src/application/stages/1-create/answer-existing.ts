@@ -7,8 +7,7 @@
  * Reads: request ids, in rounds that creates of all lanes share; transactions; a key's open transactions, once under a
  * term. Writes: nothing. The check that counts is stage 2's, under the lane's lock. A crash here leaves nothing behind.
  */
-import { signerMoved } from "../../../domain/cluster/lane-move.ts";
-import { DatabaseSilent, FencepostError, outcomeUnknown, unavailable } from "../../../domain/errors.ts";
+import { DatabaseSilent, FencepostError, outcomeUnknown } from "../../../domain/errors.ts";
 import { grouped } from "../../../domain/grouped.ts";
 import { anothersRequestId, isAnothers, spentRequestId } from "../../../domain/keys/principal.ts";
 import { type Lane, type LaneKey, laneKey } from "../../../domain/lane.ts";
@@ -28,7 +27,6 @@ import {
 } from "../../../ports/lane-store.ts";
 import type { QueryStore } from "../../../ports/query-store.ts";
 import type { Created } from "../../api.ts";
-import { underNextTerm } from "../../lane/between-owners.ts";
 import type { OwnedLane } from "../../lane/owned-lane.ts";
 import type { QueueShare } from "../../lane/queue-shares.ts";
 
@@ -60,27 +58,6 @@ export async function answerExisting<I extends Item>(
     if (found !== undefined) item.result = answerOwned(found, intent);
     return found === undefined;
   });
-}
-
-/**
- * Answers creates of a lane that gives no nonces to new requests: known ones as ever, before anything asks the chain.
- * The lane may have arrived meanwhile: that ended the term, so the others are refused under a proved one.
- */
-export async function answerMoving<I extends Item>(
-  ports: { readonly requestIds: RequestIds } & { readonly lanes: Parameters<typeof underNextTerm>[0] },
-  lane: OwnedLane,
-  items: readonly I[],
-): Promise<readonly I[]> {
-  const open = await answerExisting(ports, items);
-  const placeOf = async (owned: OwnedLane) => {
-    await owned.term.prove();
-    return owned.ledger.place;
-  };
-  const place = open.length === 0 ? "HERE" : await underNextTerm(ports.lanes, lane, placeOf);
-  const refusal =
-    place === "HERE" ? unavailable("the signer has just arrived; nothing was accepted") : signerMoved(place);
-  for (const item of open) item.result = refusal;
-  return [];
 }
 
 /**

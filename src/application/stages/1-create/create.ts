@@ -8,7 +8,6 @@
  * before anything is consumed. A crash before stage 2 commits leaves nothing; after it, the caller's repeat finds the
  * transaction by its request id.
  */
-import { signerMoved } from "../../../domain/cluster/lane-move.ts";
 import {
   FencepostError,
   forbiddenBy,
@@ -21,7 +20,6 @@ import {
 import { grouped } from "../../../domain/grouped.ts";
 import { spentRequestId } from "../../../domain/keys/principal.ts";
 import { type Lane, laneKey } from "../../../domain/lane.ts";
-import { isMoving } from "../../../domain/ledger/index.ts";
 import type { Intent, PreparedIntent } from "../../../domain/transaction/transaction.ts";
 import type { AllocateResult, LaneStore } from "../../../ports/lane-store.ts";
 import type { ForwardedCreate } from "../../../ports/peers.ts";
@@ -42,7 +40,6 @@ import { allocate } from "../2-allocate/allocate.ts";
 import {
   answerExisting,
   answerHeldNonces,
-  answerMoving,
   answerWith,
   type Entering,
   enterShares,
@@ -283,7 +280,6 @@ async function answerMade(ports: CreatePorts, items: readonly LaneItem[]) {
  */
 async function answerSeen(ports: CreatePorts, lane: OwnedLane, items: readonly LaneItem[]) {
   const behindOthers = lane.hasUnminedBefore(items.length);
-  if (isMoving(lane.ledger)) return answerMoving(ports, lane, items);
   const costly = items.some(({ intent }, at) => asksChain(intent, { behindPending: at > 0 || behindOthers }));
   return costly || ports.requestIds.isAsking(lane.lane) ? answerExisting(ports, items) : items;
 }
@@ -351,8 +347,6 @@ function answer(result: AllocateResult, intent: Intent) {
       // The existing transaction has the id of this intent, so an earlier send of the same request created it.
       if (result.existing.txId === intent.txId) return createdAs(intent, result.existing);
       return answerWith(result.existing, intent, result.samePayload);
-    case "moved":
-      return signerMoved(result.place);
     case "spent":
       return spentRequestId(intent.requestId);
     case "awaiting":

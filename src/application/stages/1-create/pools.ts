@@ -14,7 +14,7 @@ import { DatabaseSilent, FencepostError, queueFull } from "../../../domain/error
 import { intrinsicGas } from "../../../domain/fees/gas.ts";
 import { forbidden, isWithin, type Limits, refuseOutside } from "../../../domain/keys/principal.ts";
 import { type Address, type Lane, type LaneKey, laneKey } from "../../../domain/lane.ts";
-import { isMoving, isSpent } from "../../../domain/ledger/index.ts";
+import { isSpent } from "../../../domain/ledger/index.ts";
 import {
   chooseMember,
   type MemberFacts,
@@ -392,7 +392,7 @@ class PoolMembers {
 }
 
 function ownPassage(lane: OwnedLane): Passage {
-  if (lane.heldByHistory || isMoving(lane.ledger)) return "outOfReach";
+  if (lane.heldByHistory) return "outOfReach";
   if (lane.suspended) return "stopped";
   const isStuck = lane.unmined.get(lane.headOfLine() ?? -1)?.status.state === "STUCK";
   return isStuck || lane.pace.signer.kind === "away" ? "blocked" : "open";

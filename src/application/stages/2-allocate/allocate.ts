@@ -16,7 +16,6 @@
  */
 import { countNotExceeded, countReached, highestCount, judgeCount } from "../../../domain/chain/counts.ts";
 import { NO_DOUBT } from "../../../domain/chain/doubt.ts";
-import { isElsewhere } from "../../../domain/cluster/lane-move.ts";
 import { DatabaseSilent, unavailable } from "../../../domain/errors.ts";
 import {
   batchFailed,
@@ -177,8 +176,6 @@ export async function nonceFloor(
   context: ChainContext,
   lane: OwnedLane,
 ): Promise<number | null> {
-  // Another cell gives the lane's nonces: the count is not asked for, because nothing is given here.
-  if (isElsewhere(lane.ledger)) return null;
   if (lane.pace.doubt !== NO_DOUBT) throw unavailable(`nothing is accepted for this signer: ${lane.pace.distrust}`);
   if (context.settings.nonceChainQuery === "off") return lane.cursor === null ? 0 : null;
   if (isFresh(ports.clock, context, lane)) return aboveCursor(lane);
@@ -255,8 +252,6 @@ async function proveMined(work: Proof, first: CountFact) {
   const { count } = first;
   const cursor = work.lane.cursor ?? 0;
   if (count <= cursor) return count;
-  // If the lane was moved to another cell, which ends the term, the nonces above are that cell's.
-  await work.lane.term.prove();
   reportDrift(work, { cursor, chainCount: count, proved: false, by: first });
   const proven = await prove(work, count);
   if (proven > cursor) reportDrift(work, { cursor, chainCount: proven, proved: true, by: first });

@@ -222,7 +222,6 @@ describe("a database from before release 0.1.0", () => {
   const NEWER = [
     ...["0037_release_0_1_0.sql", "0038_figures.sql", "0039_webhooks.sql", "0040_signatures.sql"],
     "0041_signature_lists.sql",
-    "0042_lane_moves.sql",
   ];
 
   async function databaseAt0036() {
