@@ -20,7 +20,7 @@ const CONNECTIONS = 64;
 const WARM_UPS = 3;
 /** Numbers of dead receivers that are compared; the first is what the others are compared with. */
 const DEAD = [0, 100] as const;
-const SHORTEST_TURN_MS = 15_000;
+const SHORTEST_TURN_MS = 60_000;
 /** The tries of a dead receiver become rare. In its first seconds it is no dead one, but one that fails. */
 const DEAD_AFTER_MS = 60_000;
 const SETTLE_MS = 3_000;
