@@ -2,7 +2,7 @@ import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { type Mutant, occurrences } from "../mutants/mutant.ts";
-import { type MutantOptions, selected } from "../mutants/options.ts";
+import { type MutantOptions, parseOptions, selected } from "../mutants/options.ts";
 import { type Result, summary } from "../mutants/report.ts";
 import { TABLE } from "../mutants/table/index.ts";
 import { ROOT, readText } from "./tree.ts";
@@ -36,7 +36,7 @@ describe("the mutation table", () => {
 });
 
 describe("npm run mutants", () => {
-  const options: MutantOptions = { simulation: false, seeds: 1, workers: 1, only: null, sample: null, turn: 0 };
+  const options = { ...parseOptions([]), workers: 1 };
   const rows = ["a", "b", "c", "d", "e"].map((name) => ({
     name,
     file: "src/x.ts",

@@ -5,8 +5,13 @@ import type { Mutant } from "./mutant.ts";
 export interface MutantOptions {
   /** Runs the simulation instead of the tests. */
   readonly simulation: boolean;
-  /** Seeds per mutant of the simulation. */
+  /** Seeds per mutant of the simulation, and the first of them. */
   readonly seeds: number;
+  readonly first: number;
+  /** Most runs of the simulation with one mutant: fewer than the seeds give a lower bound in less time. */
+  readonly runs: number;
+  /** File to which each result is added as a line of JSON; null: none. */
+  readonly log: string | null;
   readonly workers: number;
   /** Regular expression for name or file; null: all rows. */
   readonly only: string | null;
@@ -22,6 +27,9 @@ export function parseOptions(argv: readonly string[]): MutantOptions {
     options: {
       simulation: { type: "boolean", default: false },
       seeds: { type: "string", default: "300" },
+      first: { type: "string", default: "1" },
+      runs: { type: "string" },
+      log: { type: "string" },
       workers: { type: "string", default: String(Math.min(4, availableParallelism())) },
       only: { type: "string" },
       sample: { type: "string" },
@@ -31,6 +39,9 @@ export function parseOptions(argv: readonly string[]): MutantOptions {
   return {
     simulation: values.simulation,
     seeds: Number(values.seeds),
+    first: Number(values.first),
+    runs: Number(values.runs ?? values.seeds),
+    log: values.log ?? null,
     workers: Number(values.workers),
     only: values.only ?? null,
     sample: values.sample === undefined ? null : Number(values.sample),
