@@ -74,7 +74,21 @@ export class NaiveLane {
   /** For each item of the next write, what the policies say about it, which this lane does not know: absent, nothing. */
   judged: readonly (string | undefined)[] = [];
   /** Keys of actions that were carried out. */
-  private readonly keys = new Set<string>();
+  private keys = new Set<string>();
+
+  /** The same lane once more, for a write that is only tried. */
+  copy(): NaiveLane {
+    return Object.assign(new NaiveLane(), this, {
+      places: new Map(this.places),
+      transactions: copied(this.transactions),
+      reservations: copied(this.reservations),
+      repairs: [...this.repairs],
+      waiting: new Map(this.waiting),
+      owners: new Map(this.owners),
+      pooled: new Map(this.pooled),
+      keys: new Set(this.keys),
+    });
+  }
 
   apply(write: LedgerWrite, nowMs: number): string {
     switch (write.kind) {
@@ -113,6 +127,7 @@ export class NaiveLane {
         if (kept.length >= most) return "tooMany";
         const nonce = this.isHeld() ? null : this.give(write, `reserved:${reservationId}`);
         if (nonce === null) return "noCursor";
+        if (this.reservations.has(reservationId)) throw new Error("it exists");
         this.reservations.set(reservationId, {
           nonce,
           requestId,
@@ -159,12 +174,21 @@ export class NaiveLane {
     return true;
   }
 
-  private hasKeyOf = (decision: Pick<LaneDecision, "actionKey"> | null | undefined) =>
-    this.keys.has(JSON.stringify(decision?.actionKey) ?? "");
+  private hasKeyOf(decision: Pick<LaneDecision, "actionKey"> | null | undefined): boolean {
+    return this.keys.has(JSON.stringify(decision?.actionKey) ?? "");
+  }
 
-  private isHeld = () => !this.reconciled || this.suspendedBy === "HISTORY";
-  private isHole = (nonce: number) => this.places.get(nonce)?.startsWith("hole:") === true;
-  private isFree = (nonce: number) => this.isHole(nonce) && this.places.get(nonce) !== "hole:expired";
+  private isHeld(): boolean {
+    return !this.reconciled || this.suspendedBy === "HISTORY";
+  }
+
+  private isHole(nonce: number): boolean {
+    return this.places.get(nonce)?.startsWith("hole:") === true;
+  }
+
+  private isFree(nonce: number): boolean {
+    return this.isHole(nonce) && this.places.get(nonce) !== "hole:expired";
+  }
 
   private settleIntake(result: IntakeResult, nowMs: number): void {
     const row = this.waiting.get(result.intakeId);
@@ -241,6 +265,7 @@ export class NaiveLane {
     if (intakeId !== undefined && this.waiting.get(intakeId)?.held === true) return "held";
     if (isOver(validUntil, nowMs)) return "expired";
     if (intakeId !== undefined && this.waiting.get(intakeId)?.approval?.approved === false) return "awaiting";
+    if (intakeId === undefined && this.transactions.has(txId)) throw new Error("it exists");
     if (judged === "awaiting") this.insert(intent, null, true, { state: "CREATED", subState: "AWAITING_APPROVAL" });
     if (judged !== undefined) return judged;
     const isPinned = intent.exactNonce !== undefined;
@@ -335,8 +360,9 @@ export class NaiveLane {
    * True if the nonce still belongs to the caller who reserved it: the reservation is open, or it expired and nothing
    * else has used the nonce.
    */
-  private isKept = ({ nonce, state }: NaiveReservation) =>
-    state === "RESERVED" || (state === "EXPIRED" && this.places.get(nonce) === "hole:expired");
+  private isKept({ nonce, state }: NaiveReservation): boolean {
+    return state === "RESERVED" || (state === "EXPIRED" && this.places.get(nonce) === "hole:expired");
+  }
 
   private settle(id: string, state: string, { nowMs, place }: { nowMs: number; place: string }): string {
     const found = this.reservations.get(id);
@@ -370,6 +396,9 @@ export class NaiveLane {
     return `settled ${requestId}`;
   }
 }
+
+const copied = <T extends object>(rows: ReadonlyMap<string, T>) =>
+  new Map([...rows].map(([key, row]) => [key, { ...row }]));
 
 function isOver(validUntil: Date | undefined, nowMs: number): boolean {
   return validUntil !== undefined && validUntil.getTime() <= nowMs;

@@ -1,27 +1,44 @@
 import { type LaneKey, laneKey } from "../../../src/domain/lane.ts";
+import { apply, type Ledger, type LedgerOutcome, type LedgerWrite } from "../../../src/domain/ledger/index.ts";
+import type { Dice } from "../../../src/main/dev/chaos/dice.ts";
+import { BatchRefused } from "../../../src/ports/lane-store.ts";
 import { wordsOf } from "../../domain/ledger/contents.ts";
 import { NaiveLane, outcomeOf, standing, standingOf } from "../../domain/ledger/naive-lane.ts";
-import type { Applied } from "../../doubles/memory-store/commit.ts";
+import { type Applied, readFor } from "../../doubles/memory-store/commit.ts";
 import type { World } from "../world.ts";
+import { Echoes } from "./echoes.ts";
 
 /** Outcomes that follow from policies, which `SpendWatch` checks. */
 const BY_POLICIES = ["forbidden", "awaiting"];
+/** The word of a naive lane for a write that only a program with a mistake makes. */
+const MISTAKE = "mistake";
+/** Most writes that are tried after a commit, and that no owner should make. */
+const MOST_ECHOES = 6;
+
+/** A write, what the ledger knew, and its outcome, or why the ledger refused it as a mistake. */
+interface Tried extends Pick<Applied, "before" | "write" | "at"> {
+  readonly outcome: LedgerOutcome | string;
+}
 
 /**
  * Applies every committed write to a naive lane too, which knows the rules of a ledger and none of its code, and compares
- * the outcomes at once and the state at the end. Not for databases that lose commits. What policies decide is taken as
- * given.
+ * the outcomes at once and the state at the end. Now and then both are asked about a write that no owner should make, and
+ * must agree on that too. Not for databases that lose commits. What policies decide is taken as given.
  */
 export class Shadow {
   readonly violations: string[] = [];
   private readonly world: World;
   private readonly lanes = new Map<LaneKey, NaiveLane>();
   private readonly pooled: NaiveLane["pooled"] = new Map();
+  private readonly echoes: Echoes;
 
-  constructor(world: World) {
+  constructor(world: World, dice: Dice) {
     this.world = world;
+    this.echoes = new Echoes(dice);
     world.database.state.watchers.push((applied) => {
       for (const each of applied) this.apply(each);
+      const last = applied.at(-1);
+      for (let left = last === undefined ? 0 : dice.int(0, MOST_ECHOES); left > 0; left--) this.echo(last as Applied);
     });
   }
 
@@ -44,8 +61,25 @@ export class Shadow {
   }
 
   private apply({ before, after, write, outcome, at }: Applied): void {
-    if (write.kind === "signMessage" || write.kind === "settleMessage") return;
+    if (isOfMessages(write)) return;
+    this.echoes.remember(write);
     const naive = this.naiveOf(laneKey(before.lane));
+    this.compare(naive, { before, write, outcome, at }, "");
+    const left = `${after.cursor} ${after.suspendedBy}`;
+    const expected = `${naive.cursor} ${naive.suspendedBy}`;
+    if (left !== expected) this.violations.push(`${write.kind} left ${left}, and not ${expected}`);
+  }
+
+  /** Asks the ledger and the naive lane about a write that is not made. */
+  private echo(last: Applied): void {
+    if (isOfMessages(last.write)) return;
+    const { write, at } = this.echoes.of(last.write, last.at);
+    const before = readFor(this.world.database.state, write, last.policies);
+    const naive = this.naiveOf(laneKey(before.lane)).copy();
+    this.compare(naive, { before, write, outcome: outcomeOrMistake(before, write, at), at }, "if a node asked: ");
+  }
+
+  private compare(naive: NaiveLane, { before, write, outcome, at }: Tried, when: string): void {
     // What no write to the lane changes: the feed's epoch, the intake table, and who resumes after a failover.
     naive.reconciled = before.reconciled === true;
     naive.mayHaveLost = before.mayHaveLost === true;
@@ -53,15 +87,16 @@ export class Shadow {
     naive.waiting = new Map(
       [...before.intake.known()].flatMap(([intakeId, row]) => (row === null ? [] : [[intakeId, row] as const])),
     );
-    const is = wordsOf(outcome);
+    const is = typeof outcome === "string" ? MISTAKE : wordsOf(outcome);
     naive.judged = is.split(",").map((word) => BY_POLICIES.find((each) => word.startsWith(each)));
     const should = outcomeOf(naive, write, at);
-    const left = `${after.cursor} ${after.suspendedBy}`;
-    const expected = `${naive.cursor} ${naive.suspendedBy}`;
-    if (left !== expected) this.violations.push(`${write.kind} left ${left}, and not ${expected}`);
-    if (is === should) return;
+    // In which order a step is refused for two reasons does not matter.
+    const isRefused = (words: string) => words === MISTAKE || words === "conflict";
+    if (is === should || (isRefused(is) && isRefused(should))) return;
     const text = JSON.stringify(write, (_, each) => (typeof each === "bigint" ? `${each}` : each));
-    this.violations.push(`${is} instead of ${should} for ${text.slice(0, 400)}`);
+    this.violations.push(
+      `${when}${is} instead of ${should} for ${text.slice(0, 400)}${is === MISTAKE ? `: ${outcome}` : ""}`,
+    );
   }
 
   private naiveOf(key: LaneKey): NaiveLane {
@@ -69,5 +104,16 @@ export class Shadow {
     known.pooled = this.pooled;
     this.lanes.set(key, known);
     return known;
+  }
+}
+
+const isOfMessages = ({ kind }: LedgerWrite) => kind === "signMessage" || kind === "settleMessage";
+
+function outcomeOrMistake(ledger: Ledger, write: LedgerWrite, at: Date): LedgerOutcome | string {
+  try {
+    return apply(ledger, write, at).outcome;
+  } catch (error) {
+    if (error instanceof BatchRefused) return error.message;
+    throw error;
   }
 }

@@ -44,6 +44,7 @@ const SWARM_SEEDS = 0xaeed_0000;
 const APART_SEEDS = 0xbeed_0000;
 const LOSS_SEEDS = 0xceed_0000;
 const SPEND_SEEDS = 0xdeed_0000;
+const ECHO_SEEDS = 0xfeed_0000;
 
 /** Shares of the seeds that have webhooks, and signatures of messages. Each takes time, so no seed must have all. */
 const WITH_WEBHOOKS = 0.3;
@@ -186,7 +187,7 @@ export async function simulate(scenario: Scenario, trace?: Trace): Promise<Simul
   const lossDice = new Dice(seed + LOSS_SEEDS);
   const isPlain = webhooks === null && messages === null && spenders === null;
   const losses = lossDice.chance(WITH_LOSSES) && isPlain ? new Losses(world, lossDice) : null;
-  const shadow = losses === null ? new Shadow(world) : null;
+  const shadow = losses === null ? new Shadow(world, new Dice(seed + ECHO_SEEDS)) : null;
   const reservers = new Reservers(world, dice, crew.up);
   const operators = new Operators(world, dice, crew.up, stops);
   const payers = new Payers(world, feeDice, crew.up);
