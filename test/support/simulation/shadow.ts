@@ -91,7 +91,7 @@ export class Shadow {
     naive.judged = is.split(",").map((word) => BY_POLICIES.find((each) => word.startsWith(each)));
     const should = outcomeOf(naive, write, at);
     // In which order a step is refused for two reasons does not matter.
-    const isRefused = (words: string) => words === MISTAKE || words === "conflict";
+    const isRefused = (words: string) => [MISTAKE, "conflict", "forbidden"].includes(words);
     if (is === should || (isRefused(is) && isRefused(should))) return;
     const text = JSON.stringify(write, (_, each) => (typeof each === "bigint" ? `${each}` : each));
     this.violations.push(

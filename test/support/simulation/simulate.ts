@@ -45,6 +45,7 @@ const APART_SEEDS = 0xbeed_0000;
 const LOSS_SEEDS = 0xceed_0000;
 const SPEND_SEEDS = 0xdeed_0000;
 const ECHO_SEEDS = 0xfeed_0000;
+const NODE_KEY_SEEDS = 0x1ade_0000;
 
 /** Shares of the seeds that have webhooks, and signatures of messages. Each takes time, so no seed must have all. */
 const WITH_WEBHOOKS = 0.3;
@@ -54,6 +55,8 @@ const WITH_CLERKS = 0.25;
 const WITH_SPENDERS = 0.3;
 /** Of those without webhooks, signatures and spenders. */
 const WITH_LOSSES = 0.2;
+/** Share of the seeds in which the chain's node holds the key of a signer, so that no node knows a hash before it sends. */
+const WITH_NODE_KEYS = 0.25;
 /** Share of the seeds in which some steps never happen and others often: what hides behind the usual mix. */
 const SWARMS = 0.4;
 
@@ -259,8 +262,11 @@ async function comeToRest(simulation: Simulation): Promise<void> {
 
 function makeWorld(seed: number, dice: Dice, policies: Policies | undefined): World {
   const feeDice = new Dice(seed - FEE_SEEDS);
+  const keyDice = new Dice(seed + NODE_KEY_SEEDS);
+  const nodeSigners = keyDice.chance(WITH_NODE_KEYS) ? SIGNERS.slice(2) : [];
   const world = new World({
     seed,
+    nodeSigners,
     hints: dice.chance(0.5),
     sessionLocks: dice.chance(0.7),
     settings: {
@@ -270,6 +276,8 @@ function makeWorld(seed: number, dice: Dice, policies: Policies | undefined): Wo
       maxAttempts: dice.pick([0, 0, 3]),
       stuckAfterMs: dice.pick([5_000, 30_000, 1_800_000]),
       staleReceiptTimeoutMs: 5_000,
+      grayZoneTimeoutMs: keyDice.pick([4_000, 30_000]),
+      grayZoneIntervalMs: 1_000,
       inFlightWindow: dice.pick([2, 8, 64]),
       nonceStateTimeoutMs: dice.pick([0, 1_000, 30_000]),
       blockQueueLength: dice.pick([1, 1_000]),
@@ -290,7 +298,7 @@ function makeWorld(seed: number, dice: Dice, policies: Policies | undefined): Wo
       ]),
     },
     node: {
-      pools: new Map([[POOL, SIGNERS]]),
+      pools: new Map([[POOL, SIGNERS.filter((signer) => !nodeSigners.includes(signer))]]),
       lease: LEASE,
       writer: { batchSize: dice.pick([1, 4, 200]), batchTimeoutMs: 2, shards: dice.pick([1, 256]) },
       queueLimit: dice.pick([5, 10_000]),

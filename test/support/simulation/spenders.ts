@@ -79,6 +79,7 @@ export class Spenders extends Actor {
   private async submit(): Promise<void> {
     const spend = this.dice.chance(0.4) ? drawBlob(this.dice) : drawSpend(this.dice);
     const serial = ++this.serial;
+    if (this.world.nodeSigners.includes(spend.signer)) return;
     const request = { signer: spend.signer, ttl: "3s", requestId: `reserved ${serial}` };
     const reserved = await this.once((api) => api.reserveNonce(request, spend.owner));
     if (typeof reserved !== "object" || reserved === null || this.dice.chance(0.3)) return;
