@@ -349,6 +349,11 @@ export class World {
     }
   }
 
+  /** How many creates may be under way on a lane. */
+  get queueLimit(): number {
+    return this.options.node?.queueLimit ?? NODE_SETTINGS.queueLimit;
+  }
+
   /** Every transaction row, ordered by nonce. */
   rows(): readonly TransactionRow[] {
     return [...this.database.state.transactions.values()].sort((a, b) => (a.nonce ?? -1) - (b.nonce ?? -1));

@@ -47,6 +47,7 @@ export function checkSimulation(simulation: Simulation): void {
     ...(simulation.webhooks?.subscribers.absurd ?? []),
     ...(simulation.messages?.askers.absurd ?? []),
     ...(simulation.spenders?.absurd ?? []),
+    ...(simulation.sticklers?.absurd ?? []),
   ];
   const unexplained = absurd.filter((answer) => losses?.explains(answer) !== true);
   expect(unexplained, `answers that no caller should see: ${unexplained.join("; ")}`).toEqual([]);

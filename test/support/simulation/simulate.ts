@@ -23,6 +23,7 @@ import { Reservers } from "./reservers.ts";
 import { Shadow } from "./shadow.ts";
 import { beginningOf, SPENDING_POLICIES, TOKEN, TOKEN_GAS } from "./spend-kinds.ts";
 import { Spenders } from "./spenders.ts";
+import { REVERTER, Sticklers } from "./sticklers.ts";
 import { Stops } from "./stops.ts";
 import { Terms } from "./terms.ts";
 import { Webhooks } from "./webhooks.ts";
@@ -46,6 +47,7 @@ const LOSS_SEEDS = 0xceed_0000;
 const SPEND_SEEDS = 0xdeed_0000;
 const ECHO_SEEDS = 0xfeed_0000;
 const NODE_KEY_SEEDS = 0x1ade_0000;
+const STICKLER_SEEDS = 0x2ade_0000;
 
 /** Shares of the seeds that have webhooks, and signatures of messages. Each takes time, so no seed must have all. */
 const WITH_WEBHOOKS = 0.3;
@@ -55,6 +57,8 @@ const WITH_CLERKS = 0.25;
 const WITH_SPENDERS = 0.3;
 /** Of those without webhooks, signatures and spenders. */
 const WITH_LOSSES = 0.2;
+/** Of those without limits of keys. */
+const WITH_STICKLERS = 0.4;
 /** Share of the seeds in which the chain's node holds the key of a signer, so that no node knows a hash before it sends. */
 const WITH_NODE_KEYS = 0.25;
 /** Share of the seeds in which some steps never happen and others often: what hides behind the usual mix. */
@@ -99,7 +103,7 @@ type Step = (typeof STEPS)[number][1];
 export const PARTS = [
   ...STEPS.map(([, step]) => step),
   ...(["lie about fees", "trust", "overpay", "lie about receipts", "invent blocks"] as const),
-  ...(["hold", "kill", "jump clock", "webhooks", "messages", "clerks", "spenders"] as const),
+  ...(["hold", "kill", "jump clock", "webhooks", "messages", "clerks", "spenders", "sticklers"] as const),
   ...(["delay commit", "jump database clock", "partition", "lie about state", "lose commits"] as const),
 ] as const;
 export type Part = (typeof PARTS)[number];
@@ -136,6 +140,8 @@ export interface Simulation {
   readonly messages: Messages | null;
   /** Null in a simulation whose API keys have no limits. */
   readonly spenders: Spenders | null;
+  /** Null in a simulation without callers who know their answers. */
+  readonly sticklers: Sticklers | null;
   /** Null in a simulation whose database loses commits. */
   readonly shadow: Shadow | null;
 }
@@ -196,11 +202,15 @@ export async function simulate(scenario: Scenario, trace?: Trace): Promise<Simul
   const payers = new Payers(world, feeDice, crew.up);
   const holders = new Holders(world, timeDice, crew.up, stops);
   const killers = new Killers(world, stopDice, crew.up, stops);
+  const sticklerDice = new Dice(seed + STICKLER_SEEDS);
+  const hasSticklers = sticklerDice.chance(WITH_STICKLERS) && !hasMessages && !hasSpenders && losses === null;
+  const sticklers = hasSticklers ? new Sticklers(world, sticklerDice, up, world.queueLimit) : null;
   const clerkDice = new Dice(seed + CLERK_SEEDS);
   const clerks = new Clerks(world, clerkDice, up);
   const actors = { callers, reservers, operators, payers, holders, killers, clerks };
   const hasClerks = clerkDice.chance(WITH_CLERKS);
-  const simulation = { world, ...actors, stops, terms, losses, consumer, crew, webhooks, messages, spenders, shadow };
+  const watches = { stops, terms, losses, consumer, shadow };
+  const simulation = { world, ...actors, ...watches, crew, webhooks, messages, spenders, sticklers };
   const nodes = dice.int(1, MOST_NODES);
   for (let i = 0; i < nodes; i++) crew.start();
   void consumer.follow();
@@ -225,6 +235,7 @@ export async function simulate(scenario: Scenario, trace?: Trace): Promise<Simul
     if (has("webhooks")) webhooks?.step(crew);
     if (has("messages")) messages?.step(crew);
     if (has("spenders")) spenders?.step();
+    if (has("sticklers")) sticklers?.step();
     const hasClerksNow = hasClerks && has("clerks");
     if (hasClerksNow && clerkDice.chance(0.15)) clerks.read();
     if (hasClerksNow && clerkDice.chance(0.05)) clerks.act();
@@ -312,6 +323,7 @@ function makeWorld(seed: number, dice: Dice, policies: Policies | undefined): Wo
   });
   world.chain.burnGasAt(FURNACE, FURNACE_GAS);
   world.chain.burnGasAt(TOKEN, TOKEN_GAS);
+  world.chain.revertCallsTo(REVERTER, "0x");
   world.chain.mine(10);
   // Whether a mined transaction reverts must depend only on its payload, so that a reorg does not change it.
   world.chain.revertMined(({ value }) => value % 10n === 3n);
@@ -429,6 +441,7 @@ function openReservation({ reservationId, nonce, state }: Reservation): readonly
  */
 function isAtRest(simulation: Simulation): boolean {
   const { callers, reservers, operators, payers, holders, killers, clerks, webhooks, messages, spenders } = simulation;
+  if ((simulation.sticklers?.waiting ?? 0) > 0) return false;
   if ((webhooks?.subscribers.waiting ?? 0) + (messages?.askers.waiting ?? 0) + (spenders?.waiting ?? 0) > 0)
     return false;
   const waiting = [callers, reservers, operators, payers, holders, killers, clerks].some((actor) => actor.waiting > 0);
@@ -455,6 +468,9 @@ function unrest(simulation: Simulation): readonly string[] {
     ...open.map(({ lane, nonce, txId, ...row }) => `${lane.signer} ${nonce} ${txId} is ${row.state}/${row.subState}`),
     ...(webhooks?.unrest() ?? []),
     ...((spenders?.waiting ?? 0) === 0 ? [] : [`${spenders?.waiting} spenders have no answer`]),
+    ...((simulation.sticklers?.waiting ?? 0) === 0
+      ? []
+      : [`${simulation.sticklers?.waiting} sticklers have no answer`]),
     ...((messages?.askers.waiting ?? 0) === 0 ? [] : [`${messages?.askers.waiting} askers have no signature`]),
     ...(seenBy(simulation).length === state.completions.length ? [] : ["the consumer has not seen everything"]),
   ];
