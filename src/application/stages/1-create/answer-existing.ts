@@ -101,7 +101,12 @@ export async function answerHeldNonces(
     if (found === null || isAnothers(found.owner, owner)) return;
     if (fingerprint(found.payload, found) === item.intent.fingerprint) item.result = existingAs(found);
   };
-  await Promise.all(refused.map(look));
+  // Without the database's answer the create may be a repeat of an accepted one. The other creates keep their results.
+  const lookSafely = (item: Item) =>
+    look(item).catch((error: unknown) => {
+      item.result = failureOf(error, item.intent.txId);
+    });
+  await Promise.all(refused.map(lookSafely));
 }
 
 type Owner = ExistingTransaction | SpentRequest;

@@ -498,6 +498,13 @@ describe("the answer to a create", () => {
     expect(await held("other")).toMatchObject({ code: "CONFLICT", extras: { nextNonce: 5 } });
   });
 
+  it("has no answer at the nonce that it names while the database is away", async () => {
+    const intent = { ...anIntent({ chainId: CHAIN_ID, signer: SIGNER }), exactNonce: 3 };
+    const item = { intent, result: otherNonce(3, 5) };
+    await answerHeldNonces({ store: { transactionAt: () => Promise.reject(new StoreUnavailable("away")) } }, [item]);
+    expect(item.result).toMatchObject({ code: "UNAVAILABLE" });
+  });
+
   it("refuses for good what the database refuses, and nothing else", () => {
     expect(failureOf(new BatchRefused("too long"), "tx")).toMatchObject({ code: "INVALID_REQUEST" });
     expect(failureOf(new StoreUnavailable("away"), "tx")).toMatchObject({ code: "UNAVAILABLE" });
