@@ -42,8 +42,9 @@ const report = (result: Result) => {
   process.stdout.write(line(result));
   if (options.log !== null) appendFileSync(options.log, `${JSON.stringify(result)}\n`);
 };
-if (options.simulation) await simulateAll(rows, options, report);
-else await Promise.all(sharesOf(rows, options.workers).map((share) => ringShare(share, report)));
+const failing = options.simulation ? await simulateAll(rows, options, report) : [];
+for (const failure of failing) process.stdout.write(`${failure}\n`);
+if (!options.simulation) await Promise.all(sharesOf(rows, options.workers).map((share) => ringShare(share, report)));
 const { text, failed } = summary(results, options);
 process.stdout.write(text);
-process.exitCode = failed || results.length < rows.length ? 1 : 0;
+process.exitCode = failed || failing.length > 0 || results.length < rows.length ? 1 : 0;

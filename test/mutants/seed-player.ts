@@ -33,7 +33,8 @@ async function play({ seed, mutants, isBlind }: SeedOrder): Promise<void> {
 async function look(seed: number): Promise<readonly number[]> {
   begin("looking", null);
   const failure = await failureOf({ seed });
-  const differing = begin("playing", null);
+  const found = begin("playing", null);
+  const differing = failure === null ? found : [];
   report({ kind: "looked", failure, differing });
   return differing;
 }

@@ -24,9 +24,14 @@ interface Standing {
 
 /**
  * Plays seeds with mutants until each has made one fail. All mutants are behind switches of one bundle. Each seed is
- * played once without a mutant, and then only with those that would make a difference in it.
+ * played once without a mutant, and then only with those that would make a difference in it. Returns the failures of
+ * seeds that fail without a mutant: they find nothing.
  */
-export async function simulateAll(rows: readonly Mutant[], options: MutantOptions, report: Report): Promise<void> {
+export async function simulateAll(
+  rows: readonly Mutant[],
+  options: MutantOptions,
+  report: Report,
+): Promise<readonly string[]> {
   const directory = await makeTemporaryDirectory();
   try {
     const mutants = new Map(rows.map((mutant, id) => [id, { mutant, played: 0, ms: 0 }]));
@@ -34,6 +39,7 @@ export async function simulateAll(rows: readonly Mutant[], options: MutantOption
     const campaign = new Campaign(bundle, mutants, options, report);
     for (const [id, why] of unmade) campaign.settle(id, why.verdict, why.detail);
     await campaign.run();
+    return campaign.failing;
   } finally {
     await directory.remove();
   }
@@ -63,6 +69,7 @@ class Campaign {
   private readonly mutants: Map<number, Standing>;
   private readonly options: MutantOptions;
   private readonly report: Report;
+  readonly failing: string[] = [];
 
   constructor(bundle: string, mutants: Map<number, Standing>, options: MutantOptions, report: Report) {
     this.bundle = bundle;
@@ -150,8 +157,8 @@ class Campaign {
     return (progress: Progress) => {
       if (progress.kind === "plays") beganAtMs = performance.now();
       if (progress.kind === "looked") {
+        if (progress.failure !== null) this.failing.push(`seed ${seed} fails without a mutant: ${progress.failure}`);
         looked(progress.differing);
-        if (progress.failure !== null) throw new Error(`seed ${seed} fails without a mutant: ${progress.failure}`);
       }
       if (progress.kind !== "played") return;
       const known = this.mutants.get(progress.mutant);

@@ -1,4 +1,5 @@
 import {
+  type ActionKey,
   type AllocateWrite,
   type BindWrite,
   isSpent,
@@ -8,7 +9,7 @@ import {
   type SettleIntakeWrite,
   type TransitionItem,
 } from "../../../src/domain/ledger/index.ts";
-import type { Intent } from "../../../src/domain/transaction/transaction.ts";
+import type { Intent, SignedAttempt } from "../../../src/domain/transaction/transaction.ts";
 import { isSettled, type Status, TRANSITIONS, transition } from "../../../src/domain/transaction/transitions.ts";
 
 interface Judged {
@@ -22,6 +23,8 @@ interface NaiveTransaction extends Named, Status {
   nonce: number | null;
   live: boolean;
   attempts: number;
+  /** The attempts, each with its hash as soon as it is known. */
+  signed?: readonly Pick<SignedAttempt, "txHash" | "rawTransaction" | "nodeSigned">[];
   block: number | null;
   held?: boolean;
   validUntil?: Date | undefined;
@@ -167,15 +170,14 @@ export class NaiveLane {
 
   /** False for an action whose key was used before. */
   private isFirst(decision: Pick<LaneDecision, "actionKey"> | null | undefined): boolean {
-    const key = JSON.stringify(decision?.actionKey);
-    if (key === undefined) return true;
-    if (this.keys.has(key)) return false;
-    this.keys.add(key);
+    if (decision?.actionKey === undefined) return true;
+    if (this.hasKeyOf(decision)) return false;
+    this.keys.add(nameOf(decision.actionKey));
     return true;
   }
 
   private hasKeyOf(decision: Pick<LaneDecision, "actionKey"> | null | undefined): boolean {
-    return this.keys.has(JSON.stringify(decision?.actionKey) ?? "");
+    return decision?.actionKey !== undefined && this.keys.has(nameOf(decision.actionKey));
   }
 
   private isHeld(): boolean {
@@ -301,7 +303,10 @@ export class NaiveLane {
     if ((attempt?.ordinal ?? attempts) !== attempts) throw new Error("out of turn");
     if (Math.max(claim?.ordinal ?? 0, accepted?.ordinal ?? 0) > attempts) throw new Error("no such attempt");
     if (item.to === "TRACKING" && attempts === 0) throw new Error("never signed");
+    const signed = [...(tx.signed ?? []), ...(attempt === undefined ? [] : [attempt])];
+    if (item.identified !== undefined) identify(signed, item.identified);
     if (!this.moveNonce(tx, item, item.nonce ?? null)) return false;
+    tx.signed = signed;
     this.isFirst(item.decision);
     if (receipt !== undefined) tx.block = receipt?.blockNumber ?? null;
     Object.assign(tx, to, { attempts });
@@ -373,11 +378,13 @@ export class NaiveLane {
     return "settled";
   }
 
-  private bind({ reservation, nonce, intent, decision }: BindWrite, nowMs: number): string {
+  private bind({ reservation, nonce, intent, attempt, decision, chosen }: BindWrite, nowMs: number): string {
     const requestId = this.owners.has(intent.requestId ?? "") ? null : intent.requestId;
     if (this.hasKeyOf(decision)) return `conflict ${requestId}`;
     if (this.judged[0] !== undefined) return `${this.judged[0]} ${requestId}`;
     if (this.isHeld()) return `held ${requestId}`;
+    if (chosen !== undefined && !this.mayChoose(nonce, intent, chosen.floor)) return `conflict ${requestId}`;
+    if (chosen !== undefined) return this.insertBound({ ...intent, requestId }, { nonce, attempt, decision });
     const { reservationId = "", becomes = "EXPIRED" } = reservation ?? {};
     const isOther = becomes !== "EXPIRED" && this.reservations.get(reservationId)?.nonce !== nonce;
     if (isOther || (becomes === "EXPIRED" && !this.isHole(nonce))) return `conflict ${requestId}`;
@@ -389,13 +396,50 @@ export class NaiveLane {
     }
     const result = becomes === "EXPIRED" ? "settled" : this.settle(reservationId, becomes, { nowMs, place: "" });
     if (result !== "settled") return `${result} ${requestId}`;
+    return this.insertBound({ ...intent, requestId }, { nonce, attempt, decision });
+  }
+
+  /** True if this caller may sign for the nonce: it has reserved it, or nobody has and it is the next one. */
+  private mayChoose(nonce: number, { owner }: Pick<Intent, "owner">, floor: number | null): boolean {
+    const reserved = [...this.reservations.values()].find((each) => each.nonce === nonce && each.state === "RESERVED");
+    if (reserved === undefined) {
+      if (this.cursor === null && floor === null) return false;
+      const isNext = nonce === Math.max(this.cursor ?? 0, floor ?? 0);
+      if (isNext) this.cursor = nonce + 1;
+      return isNext;
+    }
+    if (reserved.owner === owner) reserved.state = "SUBMITTED";
+    return reserved.owner === owner;
+  }
+
+  private insertBound(
+    named: Named,
+    {
+      nonce,
+      attempt,
+      decision,
+    }: Pick<BindWrite, "nonce" | "attempt"> & { readonly decision: BindWrite["decision"] | undefined },
+  ): string {
     this.isFirst(decision);
-    const tx = this.insert({ ...intent, requestId }, nonce, true);
+    const tx = this.insert(named, nonce, true);
     this.places.set(nonce, `tx:${tx.txId}`);
-    Object.assign(tx, { state: "TRACKING", subState: "PENDING", attempts: 1 });
-    return `settled ${requestId}`;
+    Object.assign(tx, { state: "TRACKING", subState: "PENDING", attempts: 1, signed: [attempt] });
+    return `settled ${named.requestId}`;
   }
 }
+
+/** Records the hash of a payload that a chain's node signed. Each has one. */
+function identify(
+  signed: Pick<SignedAttempt, "txHash" | "rawTransaction" | "nodeSigned">[],
+  { ordinal, txHash }: NonNullable<TransitionItem["identified"]>,
+): void {
+  const named = signed[ordinal - 1];
+  if (named?.nodeSigned !== true || (named.txHash !== null && named.txHash !== txHash)) throw new Error("another hash");
+  signed[ordinal - 1] = { ...named, txHash };
+}
+
+/** The same key names another action where it is about another subject. */
+const nameOf = ({ subject, key }: ActionKey) => JSON.stringify([subject, key]);
 
 const copied = <T extends object>(rows: ReadonlyMap<string, T>) =>
   new Map([...rows].map(([key, row]) => [key, { ...row }]));

@@ -113,6 +113,8 @@ const WEBHOOK_READS = ["subscribers", "feed", "costsOf"] as const;
 
 type Failing = (typeof LEASE_CALLS | typeof READS)[number] | (typeof WEBHOOK_CALLS | typeof WEBHOOK_READS)[number];
 
+/** Time within which a node without faults knows the newest block, in ms. */
+const SETTLED_MS = 2_000;
 /** A false transaction count, higher than any that a simulation reaches. */
 const LIE = 1_000_000;
 
@@ -160,6 +162,7 @@ export class Crew {
   readonly violations: string[] = [];
   /** When a node last committed, in virtual time. */
   lastCommitMs = 0;
+  private lastStartMs = 0;
   private readonly tokens = new Map<LaneKey, number>();
   private tokensOf = 1;
   private readonly world: World;
@@ -198,7 +201,16 @@ export class Crew {
     return this.members.filter(({ phase }) => phase === "starting" || phase === "up").length;
   }
 
+  /** True if all nodes have been up for a while, and no endpoint has failed or lied in this simulation. */
+  get isCalm(): boolean {
+    const isTrouble = [...this.counts.keys()].some((what) =>
+      /^(?:chain|lied|fees|lagged|invented|frozen|cut)/.test(what),
+    );
+    return !isTrouble && this.world.clock.monotonicMs() - this.lastStartMs > SETTLED_MS;
+  }
+
   start(): void {
+    this.lastStartMs = this.world.clock.monotonicMs();
     const holder: { member: Member | null } = { member: null };
     const elsewhere = this.dice.chance(0.3) ? new Faults() : null;
     const aheadMs = this.clockDice.chance(0.4) ? this.clockDice.pick(WRONG_BY_MS) : 0;

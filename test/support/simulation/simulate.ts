@@ -204,7 +204,7 @@ export async function simulate(scenario: Scenario, trace?: Trace): Promise<Simul
   const killers = new Killers(world, stopDice, crew.up, stops);
   const sticklerDice = new Dice(seed + STICKLER_SEEDS);
   const hasSticklers = sticklerDice.chance(WITH_STICKLERS) && !hasMessages && !hasSpenders && losses === null;
-  const sticklers = hasSticklers ? new Sticklers(world, sticklerDice, up, world.queueLimit) : null;
+  const sticklers = hasSticklers ? new Sticklers(world, sticklerDice, up, () => crew.isCalm) : null;
   const clerkDice = new Dice(seed + CLERK_SEEDS);
   const clerks = new Clerks(world, clerkDice, up);
   const actors = { callers, reservers, operators, payers, holders, killers, clerks };
