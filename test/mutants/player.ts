@@ -3,7 +3,7 @@ import { V8_OPTIONS } from "../support/simulation/v8-options.ts";
 import type { Progress, SeedOrder } from "./seed-player.ts";
 
 /** Time limit of one run: with some mutants a simulation never ends. */
-const RUN_MS = 60_000;
+const RUN_MS = 30_000;
 
 /** A process that plays seeds with mutants, and is replaced after a mutant that ends it or does not end. */
 export class Player {

@@ -40,5 +40,9 @@ async function look(seed: number): Promise<readonly number[]> {
 }
 
 process.on("disconnect", () => process.exit());
-process.on("message", (order: SeedOrder) => void play(order));
+process.on("message", (order: SeedOrder) => {
+  // A simulation that waits for nothing any more ends the process, which otherwise waits for the next order.
+  process.channel?.unref();
+  void play(order).finally(() => process.channel?.ref());
+});
 report({ kind: "ready", atLoad: begin("playing", null) });

@@ -48,6 +48,7 @@ export function checkSimulation(simulation: Simulation): void {
     ...(simulation.messages?.askers.absurd ?? []),
     ...(simulation.spenders?.absurd ?? []),
     ...(simulation.sticklers?.absurd ?? []),
+    ...(simulation.guests?.absurd ?? []),
   ];
   const unexplained = absurd.filter((answer) => losses?.explains(answer) !== true);
   expect(unexplained, `answers that no caller should see: ${unexplained.join("; ")}`).toEqual([]);

@@ -59,6 +59,7 @@ function troublesOf({
   messages,
   spenders,
   sticklers,
+  guests,
   world,
 }: Simulation): readonly (readonly [what: string, times: number])[] {
   const rows = world.rows();
@@ -75,6 +76,7 @@ function troublesOf({
     ...(messages?.watch.counts ?? []),
     ...(spenders?.watch.counts ?? []),
     ...(sticklers?.counts ?? []),
+    ...(guests?.counts ?? []),
     ...world.database.state.completions.map(({ state }) => [state, 1] as const),
     ["above the ceiling", payers.refused],
     ["unknown to the caller", callers.unknown],

@@ -12,6 +12,7 @@ import { Callers, FURNACE, FURNACE_GAS, POOL, TRANSACTION_GAS_CAP } from "./call
 import { Clerks } from "./clerks.ts";
 import { Consumer } from "./consumer.ts";
 import { Crew, TAG_DEPTHS } from "./crew.ts";
+import { Guests } from "./guests.ts";
 import { Holders } from "./holders.ts";
 import { Killers } from "./killers.ts";
 import { Losses } from "./losses.ts";
@@ -48,6 +49,7 @@ const SPEND_SEEDS = 0xdeed_0000;
 const ECHO_SEEDS = 0xfeed_0000;
 const NODE_KEY_SEEDS = 0x1ade_0000;
 const STICKLER_SEEDS = 0x2ade_0000;
+const GUEST_SEEDS = 0x3ade_0000;
 
 /** Shares of the seeds that have webhooks, and signatures of messages. Each takes time, so no seed must have all. */
 const WITH_WEBHOOKS = 0.3;
@@ -59,6 +61,7 @@ const WITH_SPENDERS = 0.3;
 const WITH_LOSSES = 0.2;
 /** Of those without limits of keys. */
 const WITH_STICKLERS = 0.4;
+const WITH_GUESTS = 0.25;
 /** Share of the seeds in which the chain's node holds the key of a signer, so that no node knows a hash before it sends. */
 const WITH_NODE_KEYS = 0.25;
 /** Share of the seeds in which some steps never happen and others often: what hides behind the usual mix. */
@@ -103,7 +106,7 @@ type Step = (typeof STEPS)[number][1];
 export const PARTS = [
   ...STEPS.map(([, step]) => step),
   ...(["lie about fees", "trust", "overpay", "lie about receipts", "invent blocks"] as const),
-  ...(["hold", "kill", "jump clock", "webhooks", "messages", "clerks", "spenders", "sticklers"] as const),
+  ...(["hold", "kill", "jump clock", "webhooks", "messages", "clerks", "spenders", "sticklers", "guests"] as const),
   ...(["delay commit", "jump database clock", "partition", "lie about state", "lose commits"] as const),
 ] as const;
 export type Part = (typeof PARTS)[number];
@@ -142,6 +145,8 @@ export interface Simulation {
   readonly spenders: Spenders | null;
   /** Null in a simulation without callers who know their answers. */
   readonly sticklers: Sticklers | null;
+  /** Null in a simulation without API keys that see only a part. */
+  readonly guests: Guests | null;
   /** Null in a simulation whose database loses commits. */
   readonly shadow: Shadow | null;
 }
@@ -205,12 +210,14 @@ export async function simulate(scenario: Scenario, trace?: Trace): Promise<Simul
   const sticklerDice = new Dice(seed + STICKLER_SEEDS);
   const hasSticklers = sticklerDice.chance(WITH_STICKLERS) && !hasMessages && !hasSpenders && losses === null;
   const sticklers = hasSticklers ? new Sticklers(world, sticklerDice, up, () => crew.isCalm) : null;
+  const guestDice = new Dice(seed + GUEST_SEEDS);
+  const guests = guestDice.chance(WITH_GUESTS) && losses === null ? new Guests(world, guestDice, up) : null;
   const clerkDice = new Dice(seed + CLERK_SEEDS);
   const clerks = new Clerks(world, clerkDice, up);
   const actors = { callers, reservers, operators, payers, holders, killers, clerks };
   const hasClerks = clerkDice.chance(WITH_CLERKS);
   const watches = { stops, terms, losses, consumer, shadow };
-  const simulation = { world, ...actors, ...watches, crew, webhooks, messages, spenders, sticklers };
+  const simulation = { world, ...actors, ...watches, crew, webhooks, messages, spenders, sticklers, guests };
   const nodes = dice.int(1, MOST_NODES);
   for (let i = 0; i < nodes; i++) crew.start();
   void consumer.follow();
@@ -236,6 +243,7 @@ export async function simulate(scenario: Scenario, trace?: Trace): Promise<Simul
     if (has("messages")) messages?.step(crew);
     if (has("spenders")) spenders?.step();
     if (has("sticklers")) sticklers?.step();
+    if (has("guests")) guests?.step();
     const hasClerksNow = hasClerks && has("clerks");
     if (hasClerksNow && clerkDice.chance(0.15)) clerks.read();
     if (hasClerksNow && clerkDice.chance(0.05)) clerks.act();
@@ -441,7 +449,7 @@ function openReservation({ reservationId, nonce, state }: Reservation): readonly
  */
 function isAtRest(simulation: Simulation): boolean {
   const { callers, reservers, operators, payers, holders, killers, clerks, webhooks, messages, spenders } = simulation;
-  if ((simulation.sticklers?.waiting ?? 0) > 0) return false;
+  if ((simulation.sticklers?.waiting ?? 0) + (simulation.guests?.waiting ?? 0) > 0) return false;
   if ((webhooks?.subscribers.waiting ?? 0) + (messages?.askers.waiting ?? 0) + (spenders?.waiting ?? 0) > 0)
     return false;
   const waiting = [callers, reservers, operators, payers, holders, killers, clerks].some((actor) => actor.waiting > 0);
@@ -471,6 +479,7 @@ function unrest(simulation: Simulation): readonly string[] {
     ...((simulation.sticklers?.waiting ?? 0) === 0
       ? []
       : [`${simulation.sticklers?.waiting} sticklers have no answer`]),
+    ...((simulation.guests?.waiting ?? 0) === 0 ? [] : [`${simulation.guests?.waiting} guests have no answer`]),
     ...((messages?.askers.waiting ?? 0) === 0 ? [] : [`${messages?.askers.waiting} askers have no signature`]),
     ...(seenBy(simulation).length === state.completions.length ? [] : ["the consumer has not seen everything"]),
   ];
