@@ -219,6 +219,8 @@ export class NaiveLane {
     const isLate = !held && (isOver(row.validUntil, nowMs) || (isUnapproved && isOver(approval.expiresAt, nowMs)));
     if (!isLate && (event === "expire" || !(event === "callOff" ? approval !== null || held : isUnapproved))) return;
     if (!isLate) this.isFirst(decision);
+    const approved = this.transactions.get(row.txId);
+    if (!isLate && event === "approve" && approved !== undefined) Object.assign(approved, { subState: null });
     if (!isLate && event === "approve") return;
     this.waiting.delete(intakeId);
     const twin = this.transactions.get(this.owners.get(row.requestId ?? "") ?? "");

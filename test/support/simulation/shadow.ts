@@ -12,6 +12,8 @@ import { Echoes } from "./echoes.ts";
 const BY_POLICIES = ["forbidden", "awaiting"];
 /** The word of a naive lane for a write that only a program with a mistake makes. */
 const MISTAKE = "mistake";
+/** Writes of which the outcome does not tell what they change. */
+const UNTOLD: readonly LedgerWrite["kind"][] = ["settleIntake", "closeHoles", "unwatch", "suspend"];
 /** Most writes that are tried after a commit, and that no owner should make. */
 const MOST_ECHOES = 6;
 
@@ -50,12 +52,7 @@ export class Shadow {
       if (naive === undefined) return [];
       // After a failover, the lane is resumed in the database itself.
       naive.suspendedBy = ledger.suspendedBy;
-      const [real, expected] = [standing(ledger), standingOf(naive)];
-      const parts = Object.keys(real) as (keyof typeof real)[];
-      return parts.flatMap((part) => {
-        const [is, should] = [JSON.stringify(real[part]), JSON.stringify(expected[part])];
-        return is === should ? [] : [`${part} of ${lane.signer} are ${is} and not ${should}`];
-      });
+      return differencesOf(ledger, naive);
     });
     return [...this.violations, ...differing];
   }
@@ -73,10 +70,16 @@ export class Shadow {
   /** Asks the ledger and the naive lane about a write that is not made. */
   private echo(last: Applied): void {
     if (isOfMessages(last.write)) return;
-    const { write, at } = this.echoes.of(last.write, last.at);
-    const before = readFor(this.world.database.state, write, last.policies);
+    const { state } = this.world.database;
+    const { write, at } = this.echoes.of(last.write, last.at, state);
+    const before = readFor(state, write, last.policies);
     const naive = this.naiveOf(laneKey(before.lane)).copy();
-    this.compare(naive, { before, write, outcome: outcomeOrMistake(before, write, at), at }, "if a node asked: ");
+    const tried = tryOut(before, write, at);
+    const when = "if a node asked: ";
+    this.compare(naive, { before, write, outcome: typeof tried === "string" ? tried : tried.outcome, at }, when);
+    if (typeof tried === "string" || !UNTOLD.includes(write.kind)) return;
+    for (const difference of differencesOf(tried.ledger, naive))
+      this.violations.push(`${when}after ${write.kind}, ${difference}`);
   }
 
   private compare(naive: NaiveLane, { before, write, outcome, at }: Tried, when: string): void {
@@ -110,9 +113,18 @@ const isRefused = (words: string) => !/^(?:created|reserved|settled|applied|agai
 
 const isOfMessages = ({ kind }: LedgerWrite) => kind === "signMessage" || kind === "settleMessage";
 
-function outcomeOrMistake(ledger: Ledger, write: LedgerWrite, at: Date): LedgerOutcome | string {
+function differencesOf(ledger: Ledger, naive: NaiveLane): readonly string[] {
+  const [real, expected] = [standing(ledger), standingOf(naive)];
+  const parts = Object.keys(real) as (keyof typeof real)[];
+  return parts.flatMap((part) => {
+    const [is, should] = [JSON.stringify(real[part]), JSON.stringify(expected[part])];
+    return is === should ? [] : [`${part} of ${ledger.lane.signer} are ${is} and not ${should}`];
+  });
+}
+
+function tryOut(ledger: Ledger, write: LedgerWrite, at: Date) {
   try {
-    return apply(ledger, write, at).outcome;
+    return apply(ledger, write, at);
   } catch (error) {
     if (error instanceof BatchRefused) return error.message;
     throw error;
