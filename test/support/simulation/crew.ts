@@ -1,6 +1,6 @@
 import { type Fence, type LaneKey, laneKey } from "../../../src/domain/lane.ts";
 import { feeCap } from "../../../src/domain/transaction/fees.ts";
-import type { UnsignedTransaction } from "../../../src/domain/transaction/transaction.ts";
+import type { Payload, UnsignedTransaction } from "../../../src/domain/transaction/transaction.ts";
 import type { Dice } from "../../../src/main/dev/chaos/dice.ts";
 import type { Failpoint } from "../../../src/ports/failpoints.ts";
 import { BatchRefused, type LaneWrite, OutcomeUnknown, StoreUnavailable } from "../../../src/ports/lane-store.ts";
@@ -24,6 +24,8 @@ interface Member {
   /** Until this time no request or response of this node passes, as with SIGSTOP or a very long garbage collection. */
   frozenUntilMs: number;
   lied: boolean;
+  /** True once a fault has struck this node. */
+  isTroubled: boolean;
   /** The endpoint that lies about the chain's state; null as long as none has. */
   liar: Faults | null;
   /** How far the wall clock of the node's machine is ahead of the database's. */
@@ -113,6 +115,15 @@ const WEBHOOK_READS = ["subscribers", "feed", "costsOf"] as const;
 
 type Failing = (typeof LEASE_CALLS | typeof READS)[number] | (typeof WEBHOOK_CALLS | typeof WEBHOOK_READS)[number];
 
+/** Time within which a lane is handed over, in ms, and the database calls that this takes at most. */
+const HAND_OVER_MS = 300;
+const HAND_OVER_CALLS = 8;
+/** Values of the payers' payloads, some of which leave the price to the market. */
+const MARKET_VALUES = { from: 70_000_000n, to: 90_000_000n };
+/** A first price is at most this many times the highest base fee so far, and a tip. */
+const MARKET_FACTOR = 4n;
+const USUAL_TIP = 3_000_000_000n;
+const isUnpriced = ({ maxFeePerGas, gasPrice }: Payload) => maxFeePerGas === undefined && gasPrice === undefined;
 /** Time within which a node without faults knows the newest block, in ms. */
 const SETTLED_MS = 2_000;
 /** A false transaction count, higher than any that a simulation reaches. */
@@ -163,6 +174,7 @@ export class Crew {
   /** When a node last committed, in virtual time. */
   lastCommitMs = 0;
   private lastStartMs = 0;
+  private highestFee = 0n;
   private readonly tokens = new Map<LaneKey, number>();
   private tokensOf = 1;
   private readonly world: World;
@@ -201,6 +213,14 @@ export class Crew {
     return this.members.filter(({ phase }) => phase === "starting" || phase === "up").length;
   }
 
+  /** The highest base fee that the market has had. */
+  get dearest(): bigint {
+    const { blocks, nextBaseFee } = this.world.chain;
+    const fee = blocks.head.baseFeePerGas ?? 0n;
+    for (const each of [fee, nextBaseFee ?? 0n]) if (each > this.highestFee) this.highestFee = each;
+    return this.highestFee;
+  }
+
   /** True if all nodes have been up for a while, and no endpoint has failed or lied in this simulation. */
   get isCalm(): boolean {
     const isTrouble = [...this.counts.keys()].some((what) =>
@@ -231,6 +251,7 @@ export class Crew {
     // same payloads.
     entry.signer.refuse((unsigned) => {
       this.watchCost(unsigned);
+      if (elsewhere !== null) this.watchPrice(unsigned);
       return unsigned.value % 23n === 7n;
     });
     this.watchCommits(entry);
@@ -245,6 +266,7 @@ export class Crew {
       crashAt: null,
       frozenUntilMs: 0,
       lied: false,
+      isTroubled: false,
       liar: null,
       aheadMs,
       elsewhere,
@@ -278,14 +300,35 @@ export class Crew {
     }, dice);
   }
 
-  close(): void {
-    this.withMember((member) => {
-      if (member.phase !== "up") return;
-      member.phase = "closing";
-      this.count("closed");
-      void member.entry.node.close().then(() => {
-        if (member.phase === "closing") this.bury(member);
-      });
+  close(dice = this.dice): void {
+    const candidates = this.members.filter(({ phase }) => phase !== "gone");
+    if (candidates.length === 0) return;
+    const member = dice.pick(candidates);
+    if (member.phase !== "up") return;
+    if (this.up().length > 1) this.watchHandOver(member);
+    member.phase = "closing";
+    this.count("closed");
+    void member.entry.node.close().then(() => {
+      if (member.phase === "closing") this.bury(member);
+    });
+  }
+
+  /** Checks that a node without faults gives its lanes away soon, also while a send of theirs is still out. */
+  private watchHandOver(member: Member): void {
+    const { state } = this.world.database;
+    const { url } = member.entry;
+    const isOurs = (owner: string | null) => owner !== null && state.instances.get(owner)?.url === url;
+    const held = [...state.lanes.values()]
+      .filter(({ owner }) => isOurs(owner))
+      .map(({ lane, token }) => ({ lane, token }));
+    this.world.clock.after(HAND_OVER_MS + HAND_OVER_CALLS * this.slowness, () => {
+      if (member.isTroubled || this.counts.has("history changed") || this.counts.has("history in doubt")) return;
+      this.count("hand-over watched");
+      for (const { lane, token } of held) {
+        const row = state.lane(lane);
+        if (row?.token === token && isOurs(row.owner))
+          this.violations.push(`${url} still has the lane of ${lane.signer} long after it began to close`);
+      }
     });
   }
 
@@ -485,6 +528,18 @@ export class Crew {
   }
 
   /**
+   * Checks that no single endpoint of two sets a price: the first price of a transaction that left it to the market is
+   * not far above all that the market has asked for.
+   */
+  private watchPrice({ value, fees }: UnsignedTransaction): void {
+    if (value < MARKET_VALUES.from || value >= MARKET_VALUES.to) return;
+    const row = this.world.rows().find(({ payload }) => payload.value === value);
+    if (row === undefined || row.attempts.length > 0 || !isUnpriced(row.payload)) return;
+    const most = MARKET_FACTOR * this.dearest + USUAL_TIP;
+    if (feeCap(fees) > most) this.violations.push(`${row.txId} was priced at ${feeCap(fees)} wei, above ${most}`);
+  }
+
+  /**
    * Makes one of two endpoints permanently report a far too high transaction count, while the other endpoint is a block
    * behind. No node may believe that count.
    */
@@ -638,7 +693,10 @@ export class Crew {
 
   private withMember(act: (member: Member) => void, dice = this.dice): void {
     const candidates = this.members.filter(({ phase }) => phase !== "gone");
-    if (candidates.length > 0) act(dice.pick(candidates));
+    if (candidates.length === 0) return;
+    const member = dice.pick(candidates);
+    member.isTroubled = true;
+    act(member);
   }
 
   private crash(member: Member): void {

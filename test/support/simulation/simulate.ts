@@ -50,6 +50,7 @@ const ECHO_SEEDS = 0xfeed_0000;
 const NODE_KEY_SEEDS = 0x1ade_0000;
 const STICKLER_SEEDS = 0x2ade_0000;
 const GUEST_SEEDS = 0x3ade_0000;
+const HAND_SEEDS = 0x4ade_0000;
 
 /** Shares of the seeds that have webhooks, and signatures of messages. Each takes time, so no seed must have all. */
 const WITH_WEBHOOKS = 0.3;
@@ -161,6 +162,7 @@ export async function simulate(scenario: Scenario, trace?: Trace): Promise<Simul
   const weighted = weightsOf(new Dice(seed + SWARM_SEEDS));
   const clockDice = new Dice(seed + CLOCK_SEEDS);
   const apartDice = new Dice(seed + APART_SEEDS);
+  const handDice = new Dice(seed + HAND_SEEDS);
   const dice = new Dice(seed);
   const messageDice = new Dice(seed + MESSAGE_SEEDS);
   const hasMessages = messageDice.chance(WITH_MESSAGES);
@@ -225,6 +227,7 @@ export async function simulate(scenario: Scenario, trace?: Trace): Promise<Simul
   const take = stepsOf(simulation, dice);
   for (let count = 1; count <= steps; count++) {
     const step = dice.weighted(weighted);
+    void crew.dearest;
     trace?.(world.clock.monotonicMs(), `step ${count}: ${step}${has(step) ? "" : " (left out)"}`);
     if (has(step)) take[step]();
     startLying(simulation, feeDice, has);
@@ -238,6 +241,7 @@ export async function simulate(scenario: Scenario, trace?: Trace): Promise<Simul
     if (apartDice.chance(0.03) && isPlain && has("jump database clock")) crew.jumpDatabaseClock(apartDice);
     if (losses?.step() === true && has("lose commits")) changeHistory(simulation, true);
     if (apartDice.chance(0.06) && has("partition")) crew.partition(apartDice);
+    if (handDice.chance(0.03) && has("close node")) crew.close(handDice);
     if (apartDice.chance(0.06) && has("lie about state")) crew.lieAboutState(apartDice);
     if (has("webhooks")) webhooks?.step(crew);
     if (has("messages")) messages?.step(crew);
