@@ -68,6 +68,9 @@ const WITH_NODE_KEYS = 0.25;
 /** Share of the seeds in which some steps never happen and others often: what hides behind the usual mix. */
 const SWARMS = 0.4;
 
+/** How the chain's nodes treat nonces ahead of the next one. */
+const FUTURE_NONCES = ["queue", "queue", "queue", "queue", "refuseGaps", "refuseUnmined"] as const;
+
 /** Random choices with their weights, one of which is made at each step. */
 const STEPS = [
   [10, "create"],
@@ -328,7 +331,8 @@ function makeWorld(seed: number, dice: Dice, policies: Policies | undefined): Wo
     },
     ...(policies === undefined ? {} : { policies }),
     chain: {
-      pool: dice.pick([GETH_POOL, ROOMY_POOL]),
+      pool: { ...dice.pick([GETH_POOL, ROOMY_POOL]), futureNonces: keyDice.pick(FUTURE_NONCES) },
+      refuseUnderBaseFee: keyDice.chance(0.15),
       tagDepths: TAG_DEPTHS,
       transactionGasCap: TRANSACTION_GAS_CAP,
     },
