@@ -1,5 +1,6 @@
 import { availableParallelism } from "node:os";
 import { parseArgs } from "node:util";
+import { Dice } from "../../src/main/dev/chaos/dice.ts";
 import type { Mutant } from "./mutant.ts";
 
 export interface MutantOptions {
@@ -17,6 +18,8 @@ export interface MutantOptions {
   readonly only: string | null;
   /** Number of rows in a sample; null: all rows. */
   readonly sample: number | null;
+  /** Seed of a random order of the rows, of which the sample is taken; null: the order of the table. */
+  readonly shuffle: number | null;
   /** Selects the sample: a workflow that counts up covers the whole table in turn. */
   readonly turn: number;
 }
@@ -33,6 +36,7 @@ export function parseOptions(argv: readonly string[]): MutantOptions {
       workers: { type: "string", default: String(Math.min(4, availableParallelism())) },
       only: { type: "string" },
       sample: { type: "string" },
+      shuffle: { type: "string" },
       turn: { type: "string", default: "0" },
     },
   });
@@ -45,15 +49,22 @@ export function parseOptions(argv: readonly string[]): MutantOptions {
     workers: Number(values.workers),
     only: values.only ?? null,
     sample: values.sample === undefined ? null : Number(values.sample),
+    shuffle: values.shuffle === undefined ? null : Number(values.shuffle),
     turn: Number(values.turn),
   };
 }
 
 /** Rows that the options select. A sample is a contiguous part of the table, so that consecutive turns cover it all. */
-export function selected(table: readonly Mutant[], { only, sample, turn }: MutantOptions): readonly Mutant[] {
+export function selected(table: readonly Mutant[], { only, sample, shuffle, turn }: MutantOptions): readonly Mutant[] {
   const pattern = only === null ? /(?:)/ : new RegExp(only, "i");
-  const rows = table.filter(({ name, file }) => pattern.test(name) || pattern.test(file));
+  const matching = table.filter(({ name, file }) => pattern.test(name) || pattern.test(file));
+  const rows = shuffle === null ? matching : shuffled(matching, new Dice(shuffle));
   if (sample === null || sample >= rows.length) return rows;
   const first = (turn * sample) % rows.length;
   return [...rows, ...rows].slice(first, first + sample);
+}
+
+function shuffled(rows: readonly Mutant[], dice: Dice): readonly Mutant[] {
+  const left = [...rows];
+  return rows.flatMap(() => left.splice(dice.int(0, left.length - 1), 1));
 }

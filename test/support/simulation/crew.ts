@@ -1,7 +1,8 @@
-import { type Fence, type LaneKey, laneKey } from "../../../src/domain/lane.ts";
+import { type Fence, type Hex, type LaneKey, laneKey } from "../../../src/domain/lane.ts";
 import { feeCap } from "../../../src/domain/transaction/fees.ts";
 import type { Payload, UnsignedTransaction } from "../../../src/domain/transaction/transaction.ts";
 import type { Dice } from "../../../src/main/dev/chaos/dice.ts";
+import type { SubmitOptions } from "../../../src/ports/chain.ts";
 import type { Failpoint } from "../../../src/ports/failpoints.ts";
 import { BatchRefused, type LaneWrite, OutcomeUnknown, StoreUnavailable } from "../../../src/ports/lane-store.ts";
 import { SignerAway } from "../../../src/ports/signer.ts";
@@ -115,6 +116,8 @@ const WEBHOOK_READS = ["subscribers", "feed", "costsOf"] as const;
 
 type Failing = (typeof LEASE_CALLS | typeof READS)[number] | (typeof WEBHOOK_CALLS | typeof WEBHOOK_READS)[number];
 
+/** How much earlier than its first private send a transaction may have been claimed, in ms. */
+const PRIVACY_SLACK_MS = 2_000;
 /** Time within which a lane is handed over, in ms, and the database calls that this takes at most. */
 const HAND_OVER_MS = 300;
 const HAND_OVER_CALLS = 8;
@@ -159,6 +162,8 @@ export interface CrewOptions {
   readonly clockDice: Dice;
   readonly stops: Stops;
   readonly terms: Terms;
+  /** True if every node sends to a private endpoint first. */
+  readonly isPrivate: boolean;
   /** Receivers of webhooks; null if this simulation has none. */
   readonly receivers: Receivers | null;
   /** Signatures of messages; null if this simulation has none. */
@@ -175,6 +180,8 @@ export class Crew {
   lastCommitMs = 0;
   private lastStartMs = 0;
   private highestFee = 0n;
+  /** When each private transaction was first sent. */
+  private readonly privateSinceMs = new Map<string, number>();
   private readonly tokens = new Map<LaneKey, number>();
   private tokensOf = 1;
   private readonly world: World;
@@ -187,6 +194,7 @@ export class Crew {
   private readonly clockDice: Dice;
   private readonly stops: Stops;
   private readonly terms: Terms;
+  private readonly isPrivate: boolean;
   private readonly receivers: Receivers | null;
   private readonly messages: Messages | null;
   readonly keys: KeyWatch;
@@ -200,6 +208,7 @@ export class Crew {
     this.clockDice = options.clockDice;
     this.stops = options.stops;
     this.terms = options.terms;
+    this.isPrivate = options.isPrivate;
     this.receivers = options.receivers;
     this.messages = options.messages;
     this.keys = new KeyWatch(world, options.wireDice, options.stops);
@@ -239,6 +248,7 @@ export class Crew {
       latency: () => this.travel(holder.member),
       sending: this.stops.sending,
       aheadMs: () => holder.member?.aheadMs ?? aheadMs,
+      ...(this.isPrivate ? { privateEndpoints: ["https://builder.example"] } : {}),
       ...(this.wireDice.chance(0.4) ? { eachSend: () => this.crawl(holder.member) } : {}),
       ...(elsewhere === null ? {} : { elsewhere: { chain: this.world.chain, faults: elsewhere } }),
       ...(this.receivers === null ? {} : { webhooks: this.receivers.senderOf(() => holder.member?.entry ?? null) }),
@@ -255,6 +265,7 @@ export class Crew {
       return unsigned.value % 23n === 7n;
     });
     this.watchCommits(entry);
+    if (this.isPrivate) this.watchPrivacy(entry);
     this.terms.follow(entry);
     this.keys.follow(entry);
     watchMemory(entry.store, (what) => this.violations.push(what));
@@ -525,6 +536,35 @@ export class Crew {
     if (cap === feePerGas) this.count("priced at the ceiling");
     if (cap <= feePerGas && gas * cap <= gasCost) return;
     this.violations.push(`nonce ${nonce} was signed for ${gas} gas at ${cap} wei, above ${feePerGas} or ${gasCost}`);
+  }
+
+  /** Checks that private bytes go to a private endpoint alone, until their time is over or somebody discloses them. */
+  private watchPrivacy({ rpc }: WorldNode): void {
+    const submit = rpc.submit.bind(rpc);
+    const watched: typeof rpc.submit = (sends, how: SubmitOptions = {}) => {
+      for (const { raw } of sends) this.lookAtRoute(raw, how.privately === true);
+      return submit(sends);
+    };
+    Object.assign(rpc, { submit: watched });
+  }
+
+  private lookAtRoute(raw: Hex, isPrivately: boolean): void {
+    const tx = this.world.rows().find(({ attempts }) => attempts.some((each) => each.rawTransaction === raw));
+    if (tx === undefined) return;
+    const nowMs = this.world.clock.monotonicMs();
+    const sinceMs = this.privateSinceMs.get(tx.txId);
+    if (isPrivately) {
+      this.privateSinceMs.set(tx.txId, sinceMs ?? nowMs);
+      this.count("sent privately");
+      return;
+    }
+    if (tx.attempts.some((each) => each.private === true)) this.violations.push(`${tx.txId} is private and was shown`);
+    if (sinceMs === undefined) return;
+    const { publicAfterMs } = this.world.settings;
+    const isEarly = publicAfterMs === null || nowMs - sinceMs + PRIVACY_SLACK_MS < publicAfterMs;
+    const isDecided = tx.history.some(({ decision }) => decision !== null);
+    if (isEarly && !isDecided && !this.keys.wasSet) this.violations.push(`${tx.txId} was shown to everybody too soon`);
+    this.count("disclosed");
   }
 
   /**

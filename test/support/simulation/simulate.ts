@@ -51,6 +51,7 @@ const NODE_KEY_SEEDS = 0x1ade_0000;
 const STICKLER_SEEDS = 0x2ade_0000;
 const GUEST_SEEDS = 0x3ade_0000;
 const HAND_SEEDS = 0x4ade_0000;
+const PRIVATE_SEEDS = 0x5ade_0000;
 
 /** Shares of the seeds that have webhooks, and signatures of messages. Each takes time, so no seed must have all. */
 const WITH_WEBHOOKS = 0.3;
@@ -65,6 +66,8 @@ const WITH_STICKLERS = 0.4;
 const WITH_GUESTS = 0.25;
 /** Share of the seeds in which the chain's node holds the key of a signer, so that no node knows a hash before it sends. */
 const WITH_NODE_KEYS = 0.25;
+/** Of the other seeds: every node sends to a private endpoint first. */
+const WITH_PRIVATE_SENDS = 0.15;
 /** Share of the seeds in which some steps never happen and others often: what hides behind the usual mix. */
 const SWARMS = 0.4;
 
@@ -192,8 +195,10 @@ export async function simulate(scenario: Scenario, trace?: Trace): Promise<Simul
   const spenders = hasSpenders ? new Spenders(world, spendDice, up) : null;
   const optional = { receivers: webhooks?.receivers ?? null, messages };
   const slowness = dice.pick([0, 5, 60]);
+  const isPrivate = world.nodeSigners.length === 0 && new Dice(seed + PRIVATE_SEEDS).chance(WITH_PRIVATE_SENDS);
   const crew: Crew = new Crew(world, dice, {
     slowness,
+    isPrivate,
     feeDice,
     wireDice: stopDice,
     clockDice,
@@ -304,6 +309,7 @@ function makeWorld(seed: number, dice: Dice, policies: Policies | undefined): Wo
       staleReceiptTimeoutMs: 5_000,
       grayZoneTimeoutMs: keyDice.pick([4_000, 30_000]),
       grayZoneIntervalMs: 1_000,
+      publicAfterMs: keyDice.pick([null, 3_000, 15_000]),
       inFlightWindow: dice.pick([2, 8, 64]),
       nonceStateTimeoutMs: dice.pick([0, 1_000, 30_000]),
       blockQueueLength: dice.pick([1, 1_000]),
