@@ -53,6 +53,13 @@ describe("npm run mutants", () => {
     expect(namesOf({ only: "^[bd]$" })).toEqual(["b", "d"]);
   });
 
+  it("covers it with consecutive samples of a random order too", () => {
+    const sampled = [0, 1, 2].flatMap((turn) => namesOf({ sample: 2, turn, shuffle: 7 }));
+    expect(sampled.slice(0, 5).toSorted()).toEqual(["a", "b", "c", "d", "e"]);
+    expect(sampled.slice(0, 5)).not.toEqual(["a", "b", "c", "d", "e"]);
+    expect(sampled).toEqual([0, 1, 2].flatMap((turn) => namesOf({ sample: 2, turn, shuffle: 7 })));
+  });
+
   const result = (verdict: Result["verdict"], file = "src/domain/ledger/x.ts"): Result => {
     return { name: "x", file, verdict, detail: "", ms: 1 };
   };

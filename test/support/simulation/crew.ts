@@ -524,7 +524,9 @@ export class Crew {
   }
 
   private lie({ faults }: WorldNode): void {
-    faults.lieAboutFees({ baseFee: this.feeDice.pick([0n, null, FORTUNE]), price: FORTUNE });
+    const lie = { baseFee: this.feeDice.pick([0n, null, FORTUNE]), price: FORTUNE };
+    // A payload at a price that nobody mines is not signed again by a chain's node: only an operator can repair that.
+    if (this.world.nodeSigners.length === 0) faults.lieAboutFees(lie);
     this.world.clock.after(this.feeDice.int(500, 8_000), () => faults.lieAboutFees(null));
     this.count("fees lied about");
   }

@@ -22,6 +22,8 @@ export class SpendWatch {
   readonly counts = new Map<string, number>();
   /** Since when the shop's receivers are certainly forbidden; null if they may be allowed. */
   closedSince: number | null = null;
+  /** True while the policies in force are certainly ones that no node can read. */
+  isUnreadable = false;
   private readonly world: World;
   private readonly seen = new Set<string>();
 
@@ -78,6 +80,7 @@ export class SpendWatch {
     const isApproved = history.some(({ event }) => event === "approve");
     if (verdict === "approval" && !isApproved) complain("although nobody approved it");
     if (owner === SHOP && this.closedSince !== null) complain("although the new policies forbid it");
+    if (this.isUnreadable) complain("although nobody can read the policies");
     this.checkWindows(owner, complain);
     if (charged !== null && charged.value !== payload.value) complain(`and ${charged.value} is counted`);
     this.count(`spent by ${owner}`);
