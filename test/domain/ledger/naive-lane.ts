@@ -57,6 +57,8 @@ export class NaiveLane {
   suspendedBy: string | null = null;
   reconciled = true;
   mayHaveLost = false;
+  /** True while the policies in force are ones that nobody can read. */
+  unreadable = false;
   /**
    * What holds each assigned nonce: `tx:…`, `reserved:…`, or `hole:` with the reason why the nonce is unused. A nonce
    * below the lane's next nonce without an entry was skipped.
@@ -128,7 +130,7 @@ export class NaiveLane {
         if (owner !== undefined) return `taken by ${owner}`;
         const kept = [...this.reservations.values()].filter((each) => each.owner === key && this.isKept(each));
         if (kept.length >= most) return "tooMany";
-        const nonce = this.isHeld() ? null : this.give(write, `reserved:${reservationId}`);
+        const nonce = this.givesNoNonce() ? null : this.give(write, `reserved:${reservationId}`);
         if (nonce === null) return "noCursor";
         if (this.reservations.has(reservationId)) throw new Error("it exists");
         this.reservations.set(reservationId, {
@@ -182,6 +184,10 @@ export class NaiveLane {
 
   private isHeld(): boolean {
     return !this.reconciled || this.suspendedBy === "HISTORY";
+  }
+
+  private givesNoNonce(): boolean {
+    return this.isHeld() || this.unreadable;
   }
 
   private isHole(nonce: number): boolean {
@@ -264,7 +270,7 @@ export class NaiveLane {
     const twin = this.transactions.get(owner ?? "") ?? ofPool ?? this.transactions.get(isNamed ? txId : "");
     const isItself = twin?.txId === txId && intakeId !== undefined && this.transactions.get(txId)?.state === "CREATED";
     if (twin !== undefined && !isItself) return `${twin.fingerprint === fingerprint ? "again" : "reused"} ${twin.txId}`;
-    if (this.isHeld()) return "held";
+    if (this.givesNoNonce()) return "held";
     if (intakeId !== undefined && this.waiting.get(intakeId)?.txId !== txId) throw new Error("it does not wait");
     if (intakeId !== undefined && this.waiting.get(intakeId)?.held === true) return "held";
     if (isOver(validUntil, nowMs)) return "expired";
@@ -384,7 +390,7 @@ export class NaiveLane {
     const requestId = this.owners.has(intent.requestId ?? "") ? null : intent.requestId;
     if (this.hasKeyOf(decision)) return `conflict ${requestId}`;
     if (this.judged[0] !== undefined) return `${this.judged[0]} ${requestId}`;
-    if (this.isHeld()) return `held ${requestId}`;
+    if (this.givesNoNonce()) return `held ${requestId}`;
     if (chosen !== undefined && !this.mayChoose(nonce, intent, chosen.floor)) return `conflict ${requestId}`;
     if (chosen !== undefined) return this.insertBound({ ...intent, requestId }, { nonce, attempt, decision });
     const { reservationId = "", becomes = "EXPIRED" } = reservation ?? {};

@@ -86,6 +86,7 @@ export class Shadow {
     // What no write to the lane changes: the feed's epoch, the intake table, and who resumes after a failover.
     naive.reconciled = before.reconciled === true;
     naive.mayHaveLost = before.mayHaveLost === true;
+    naive.unreadable = (before.guard?.policies.unreadable.length ?? 0) > 0;
     naive.suspendedBy = before.suspendedBy;
     naive.waiting = new Map(
       [...before.intake.known()].flatMap(([intakeId, row]) => (row === null ? [] : [[intakeId, row] as const])),

@@ -26,6 +26,8 @@ export class SpendWatch {
   isUnreadable = false;
   private readonly world: World;
   private readonly seen = new Set<string>();
+  /** Transactions with a step under policies that nobody can read: nothing is counted of it, nor given back. */
+  private readonly uncorrected = new Set<string>();
 
   constructor(world: World) {
     this.world = world;
@@ -37,6 +39,9 @@ export class SpendWatch {
   }
 
   private committed(applied: readonly Applied[]): void {
+    for (const { write, policies } of applied)
+      if (write.kind === "transition" && (policies?.unreadable.length ?? 0) > 0)
+        for (const { txId } of write.items) this.uncorrected.add(txId);
     if (!applied.some(({ write }) => CHANGING.includes(write.kind))) return;
     for (const row of this.world.database.state.transactions.values()) {
       if (row.nonce === null || isSettled(row.state)) continue;
@@ -54,7 +59,7 @@ export class SpendWatch {
   /** Everything that was counted, compared with what was paid. Call this at rest. */
   settled(): readonly string[] {
     const { state } = this.world.database;
-    const rows = this.world.rows().filter((row) => this.chargedFor(row) !== null);
+    const rows = this.world.rows().filter((row) => this.chargedFor(row) !== null && !this.uncorrected.has(row.txId));
     const wrong = rows.flatMap((row) => {
       const [counted, paid] = [this.chargedFor(row) as Amounts, this.paidFor(row)];
       if (counted.value === paid.value && counted.cost === paid.cost) return [];
