@@ -4,7 +4,7 @@ import { quietly } from "../../../src/application/lane/term.ts";
 import { broadcast } from "../../../src/application/stages/4-broadcast/broadcast.ts";
 import type { SubmitAnswer } from "../../../src/domain/chain/answers.ts";
 import type { Hex } from "../../../src/domain/lane.ts";
-import { LOOK_OWED, lookedAt } from "../../../src/domain/pace/transaction-pace.ts";
+import { LOOK_OWED, lookedAt, mined, withdrawn } from "../../../src/domain/pace/transaction-pace.ts";
 import { AT_ONCE, at, NEVER } from "../../../src/domain/pace/when.ts";
 import type { Send } from "../../../src/ports/chain.ts";
 import {
@@ -217,6 +217,18 @@ describe("resubmitting a transaction", () => {
     expect(bench.writes[0]).toMatchObject({ items: [{ event: "resubmit", claim: { ordinal: 1 } }] });
     expect(only(bench).submitAttempts).toBe(2);
     expect(bench.passed).toContain("resubmit.claimed");
+  });
+
+  it("claims it again if a receipt came and went while the right to send was being committed", async () => {
+    const bench = wired(paced(due(1), { claimed: false, rawTransaction: null }));
+    bench.rows.raw = () => "0x11";
+    let claims = 0;
+    bench.control.meanwhile = () => {
+      if (++claims === 1) paced(only(bench), withdrawn(mined(only(bench).pace), 1, 0));
+    };
+    await run(bench);
+    expect(bench.sent).toEqual([["0x11"]]);
+    expect(eventsOf(bench.writes)).toEqual(["resubmit tx 1", "resubmit tx 1", "broadcast tx 1"]);
   });
 
   it("needs a newly committed right to send each time", async () => {

@@ -131,7 +131,9 @@ async function claimAgain(work: LaneWork, transactions: readonly Tracked[]) {
     return plan(tx, "resubmit", tx.held ? { claim, sendRequested: true, ...due } : { claim, ...due });
   });
   await commitPlanned(ports, lane, planned);
-  for (const tx of wanted) happened(tx, claimed);
+  // A receipt that came and was withdrawn meanwhile has dropped the bytes from memory. Without them the transaction is
+  // not claimed, so that its bytes are read again.
+  for (const tx of wanted) if (tx.pace.rawTransaction !== null || isNodeSigned(tx)) happened(tx, claimed);
   await ports.failpoint("resubmit.claimed");
 }
 
