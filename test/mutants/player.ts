@@ -1,9 +1,10 @@
 import { type ChildProcess, fork } from "node:child_process";
+import { EventEmitter, once } from "node:events";
 import { V8_OPTIONS } from "../support/simulation/v8-options.ts";
-import type { Progress, SeedOrder } from "./seed-player.ts";
+import type { Progress, SeedJob } from "./seed-player.ts";
 
 /** Time limit of one run: with some mutants a simulation never ends. */
-const RUN_MS = 30_000;
+const RUN_MS = 60_000;
 
 /** A process that plays seeds with mutants, and is replaced after a mutant that ends it or does not end. */
 export class Player {
@@ -11,7 +12,7 @@ export class Player {
   private readonly env: NodeJS.ProcessEnv;
   private child: ChildProcess | null = null;
   private readonly arrived: Progress[] = [];
-  private wake: () => void = () => undefined;
+  private readonly news = new EventEmitter();
   /** Mutants whose code runs while the program is loaded. Such a mutant must be on from the beginning. */
   atLoad: readonly number[] = [];
 
@@ -28,11 +29,11 @@ export class Player {
     this.arrived.length = 0;
     child.on("message", (progress) => {
       this.arrived.push(progress as Progress);
-      this.wake();
+      this.news.emit("arrived");
     });
     child.on("exit", () => {
       if (this.child === child) this.child = null;
-      this.wake();
+      this.news.emit("arrived");
     });
     const ready = await this.next();
     if (ready?.kind === "ready") this.atLoad = ready.atLoad;
@@ -40,9 +41,9 @@ export class Player {
   }
 
   /** Plays one seed, and reports each step. Null: the process has ended, or did not end in time. */
-  async play(order: SeedOrder, report: (progress: Progress | null) => void): Promise<void> {
+  async play(job: SeedJob, report: (progress: Progress | null) => void): Promise<void> {
     if (this.child === null && !(await this.start())) return report(null);
-    this.child?.send(order);
+    this.child?.send(job);
     for (let progress = await this.next(); progress?.kind !== "done"; progress = await this.next()) {
       report(progress);
       if (progress === null) return this.stop();
@@ -59,11 +60,7 @@ export class Player {
     const first = this.arrived.shift();
     if (first !== undefined) return first;
     if (this.child === null) return null;
-    const timer = setTimeout(() => this.wake(), RUN_MS);
-    await new Promise<void>((resolve) => {
-      this.wake = resolve;
-    });
-    clearTimeout(timer);
+    await once(this.news, "arrived", { signal: AbortSignal.timeout(RUN_MS) }).catch(() => undefined);
     return this.arrived.shift() ?? null;
   }
 }

@@ -2,8 +2,8 @@
 import { failureOf } from "../support/simulation/play.ts";
 import { begin } from "./switchboard.ts";
 
-/** Order to play one seed. */
-export interface SeedOrder {
+/** One seed to play. */
+export interface SeedJob {
   readonly seed: number;
   /** Numbers of the mutants to be played. */
   readonly mutants: readonly number[];
@@ -20,7 +20,7 @@ export type Progress =
 
 const report = (progress: Progress) => void process.send?.(progress);
 
-async function play({ seed, mutants, isBlind }: SeedOrder): Promise<void> {
+async function play({ seed, mutants, isBlind }: SeedJob): Promise<void> {
   const differing = isBlind ? mutants : await look(seed);
   for (const mutant of mutants.filter((each) => differing.includes(each))) {
     begin("playing", mutant);
@@ -40,7 +40,7 @@ async function look(seed: number): Promise<readonly number[]> {
 }
 
 process.on("disconnect", () => process.exit());
-process.on("message", (order: SeedOrder) => {
+process.on("message", (order: SeedJob) => {
   // A simulation that waits for nothing any more ends the process, which otherwise waits for the next order.
   process.channel?.unref();
   void play(order).finally(() => process.channel?.ref());

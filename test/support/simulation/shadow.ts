@@ -13,7 +13,7 @@ const BY_POLICIES = ["forbidden", "awaiting"];
 /** The word of a naive lane for a write that only a program with a mistake makes. */
 const MISTAKE = "mistake";
 /** Writes of which the outcome does not tell what they change. */
-const UNTOLD: readonly LedgerWrite["kind"][] = ["settleIntake", "closeHoles", "unwatch", "suspend"];
+const SAY_NOTHING: readonly LedgerWrite["kind"][] = ["settleIntake", "closeHoles", "unwatch", "suspend"];
 /** Most writes that are tried after a commit, and that no owner should make. */
 const MOST_ECHOES = 6;
 
@@ -77,7 +77,7 @@ export class Shadow {
     const tried = tryOut(before, write, at);
     const when = "if a node asked: ";
     this.compare(naive, { before, write, outcome: typeof tried === "string" ? tried : tried.outcome, at }, when);
-    if (typeof tried === "string" || !UNTOLD.includes(write.kind)) return;
+    if (typeof tried === "string" || !SAY_NOTHING.includes(write.kind)) return;
     for (const difference of differencesOf(tried.ledger, naive))
       this.violations.push(`${when}after ${write.kind}, ${difference}`);
   }
