@@ -220,10 +220,12 @@ export class Sticklers extends Actor {
       const answers = await this.all(requests, limits);
       if (answers === null) this.isSure = false;
       const open = this.world.rows().filter((row) => row.owner === MODEST && row.lane.signer === signer);
-      const waiting = open.filter((row) => !isSettled(row.state) && row.subState !== "MINED").length;
+      const waiting = open.filter(
+        (row) => !isSettled(row.state) && row.subState !== "MINED" && !wasWithdrawn(row),
+      ).length;
       if (answers === null) return;
       // The share of an earlier round was larger, at most by one.
-      if (waiting > 2) this.wrong(`a key has ${waiting} creates in its share of ${most}`);
+      if (this.isSure && waiting > 2) this.wrong(`a key has ${waiting} creates in its share of ${most}`);
       const full = answers.filter((each) => each instanceof FencepostError && each.code === "QUOTA_EXCEEDED");
       if (this.isSure && before.length === 0 && full.length > requests.length - most)
         this.wrong(`an empty share of ${most} had no place for ${full.length} of ${requests.length}`);
@@ -308,6 +310,10 @@ export class Sticklers extends Actor {
 const DEPENDING: readonly string[] = ["INSUFFICIENT_FUNDS", "REVERT", "NO_CODE"];
 /** Reasons for which any request may be refused: the price that the market asks for. */
 const MARKET: readonly string[] = ["FEE_TOO_LOW", "FEE_OVER_CEILING"];
+
+/** True for what a reorg has made wait again, beyond any share. */
+const wasWithdrawn = ({ history }: TransactionRow) =>
+  history.some(({ event }) => event === "withdraw" || event === "reorg");
 
 const isMarket = ({ extras, message }: FencepostError) =>
   MARKET.includes(extras.reason ?? "") || FALSE_REFUSAL.test(message);
