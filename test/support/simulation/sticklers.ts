@@ -74,8 +74,8 @@ export class Sticklers extends Actor {
     const answer = await this.create({ signer, payload: { to: TO, ...FEES, ...payload }, validUntil });
     if (answer === null || this.isLate(answer)) return;
     if (!(answer instanceof FencepostError)) {
-      // A price is hopeless only for a node that knows the market.
-      if (reasons.includes("FEE_TOO_LOW") && !this.isCalm()) return;
+      // A node knows that a price is hopeless, or that an address has no code, only from endpoints that tell the truth.
+      if ((reasons.includes("FEE_TOO_LOW") || reasons.includes("NO_CODE")) && !this.isCalm()) return;
       return this.wrong(`${JSON.stringify(payload)} was accepted`);
     }
     if (isMarket(answer) && !reasons.includes(answer.extras.reason ?? ""))
@@ -131,7 +131,8 @@ export class Sticklers extends Actor {
     if (this.world.rows().find(({ txId }) => txId === made.txId)?.nonce !== nonce) return;
     if (again !== null && !(again instanceof FencepostError) && again.txId !== made.txId)
       this.wrong(`the same request at nonce ${nonce} made ${again.txId} beside ${made.txId}`);
-    if (again instanceof FencepostError && !this.isLate(again)) this.wrong(`a repeat was answered ${String(again)}`);
+    if (again instanceof FencepostError && !this.isLate(again) && !isMarket(again))
+      this.wrong(`a repeat was answered ${String(again)}`);
     for (const other of others)
       if (other !== null && !(other instanceof FencepostError))
         this.wrong(`nonce ${nonce} was given to another request`);
