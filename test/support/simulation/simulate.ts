@@ -1,4 +1,5 @@
 import { REPRICING_STRATEGIES } from "../../../src/domain/fees/repricing.ts";
+import type { Address } from "../../../src/domain/lane.ts";
 import type { Policies } from "../../../src/domain/policy/policy.ts";
 import type { Reservation } from "../../../src/domain/transaction/reservations.ts";
 import { isSettled } from "../../../src/domain/transaction/transitions.ts";
@@ -7,7 +8,7 @@ import type { CompletionRecord } from "../../../src/ports/query-store.ts";
 import type { TelemetryEvent } from "../../../src/ports/telemetry.ts";
 import { waitingIntake } from "../../doubles/memory-store/state.ts";
 import { GETH_POOL, ROOMY_POOL } from "../../doubles/simulated-chain/pool.ts";
-import { SIGNERS, World } from "../world.ts";
+import { CHAIN_ID, SIGNERS, World } from "../world.ts";
 import { Callers, FURNACE, FURNACE_GAS, POOL, TRANSACTION_GAS_CAP } from "./callers.ts";
 import { Clerks } from "./clerks.ts";
 import { Consumer } from "./consumer.ts";
@@ -435,11 +436,19 @@ function changeHistory({ world, crew, stops, terms, losses }: Simulation, mayHav
   if (mayHaveLost) resumeLater(world, crew, stops);
 }
 
-function resumeLater(world: World, crew: Crew, stops: Stops): void {
+/**
+ * Resumes the lanes once, and again any that waits for an operator later: a lane that has lost its next nonce is
+ * suspended only when its owner compares it with the chain, perhaps after the operator has looked.
+ */
+function resumeLater(world: World, crew: Crew, stops: Stops, isFirst = true): void {
   world.clock.after(4_000, () => {
     const { state } = world.database;
-    if (state.epochHistory !== state.history) return resumeLater(world, crew, stops);
-    for (const row of state.lanes.values()) row.suspendedBy = null;
+    if (state.epochHistory !== state.history) return resumeLater(world, crew, stops, isFirst);
+    const epochOf = (signer: Address) => state.lane({ chainId: CHAIN_ID, signer })?.reconciledEpoch ?? 0;
+    if (SIGNERS.some((signer) => epochOf(signer) < state.feed.epoch)) resumeLater(world, crew, stops, false);
+    const lanes = [...state.lanes.values()];
+    if (!isFirst && lanes.every(({ suspendedBy }) => suspendedBy !== "HISTORY")) return;
+    for (const row of lanes) row.suspendedBy = null;
     // The end of a kill may be lost too.
     for (const [killId, kill] of state.kills) state.kills.set(killId, { ...kill, ended: true });
     stops.liftAll();
