@@ -68,6 +68,9 @@ export class Sticklers extends Actor {
   private async askTheImpossible(): Promise<void> {
     const signer = this.dice.pick(SIGNERS);
     const { payload, reasons } = this.dice.pick(this.hopelessOf(signer));
+    // A payload at a price that nobody mines, accepted while no endpoint answers, is not signed again by a chain's node:
+    // only an operator can repair that.
+    if (reasons.includes("FEE_TOO_LOW") && this.world.nodeSigners.includes(signer)) return;
     const before = this.firstUnmined(signer);
     // Should a node accept it while no endpoint answers, it ends by itself.
     const validUntil = new Date(this.world.clock.now().getTime() + 15_000).toISOString();
