@@ -53,6 +53,7 @@ const STICKLER_SEEDS = 0x2ade_0000;
 const GUEST_SEEDS = 0x3ade_0000;
 const HAND_SEEDS = 0x4ade_0000;
 const PRIVATE_SEEDS = 0x5ade_0000;
+const LAPSE_SEEDS = 0x6ade_0000;
 
 /** Shares of the seeds that have webhooks, and signatures of messages. Each takes time, so no seed must have all. */
 const WITH_WEBHOOKS = 0.3;
@@ -203,6 +204,7 @@ export async function simulate(scenario: Scenario, trace?: Trace): Promise<Simul
     feeDice,
     wireDice: stopDice,
     clockDice,
+    lapseDice: new Dice(seed + LAPSE_SEEDS),
     stops,
     terms,
     ...optional,
