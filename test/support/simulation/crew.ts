@@ -127,6 +127,8 @@ const MARKET_VALUES = { from: 70_000_000n, to: 90_000_000n };
 const MARKET_FACTOR = 4n;
 const USUAL_TIP = 3_000_000_000n;
 const isUnpriced = ({ maxFeePerGas, gasPrice }: Payload) => maxFeePerGas === undefined && gasPrice === undefined;
+/** Time within which every node knows of a reorg, in ms: longer than a node is frozen, and a caller waits. */
+const UNAWARE_MS = 8_000;
 /** Time within which a node without faults knows the newest block, in ms. */
 const SETTLED_MS = 2_000;
 /** A false transaction count, higher than any that a simulation reaches. */
@@ -187,6 +189,7 @@ export class Crew {
   /** When a node last committed, in virtual time. */
   lastCommitMs = 0;
   private lastStartMs = 0;
+  private lastReorgMs = Number.NEGATIVE_INFINITY;
   private highestFee = 0n;
   /** When each private transaction was first sent. */
   private readonly privateSinceMs = new Map<string, number>();
@@ -248,6 +251,17 @@ export class Crew {
       /^(?:chain|lied|fees|lagged|invented|frozen|cut)/.test(what),
     );
     return !isTrouble && this.world.clock.monotonicMs() - this.lastStartMs > SETTLED_MS;
+  }
+
+  /** True if a node may not know yet of a reorg. */
+  get hasReorged(): boolean {
+    return this.world.clock.monotonicMs() - this.lastReorgMs < UNAWARE_MS;
+  }
+
+  /** Records that the chain has just replaced blocks. */
+  reorganised(): void {
+    this.lastReorgMs = this.world.clock.monotonicMs();
+    this.count("reorg");
   }
 
   start(): void {

@@ -222,7 +222,7 @@ export async function simulate(scenario: Scenario, trace?: Trace): Promise<Simul
   const killers = new Killers(world, stopDice, crew.up, stops);
   const sticklerDice = new Dice(seed + STICKLER_SEEDS);
   const hasSticklers = sticklerDice.chance(WITH_STICKLERS) && !hasMessages && !hasSpenders && losses === null;
-  const sticklers = hasSticklers ? new Sticklers(world, sticklerDice, up, () => crew.isCalm) : null;
+  const sticklers = hasSticklers ? new Sticklers(world, sticklerDice, up, crew) : null;
   const guestDice = new Dice(seed + GUEST_SEEDS);
   const guests = guestDice.chance(WITH_GUESTS) && losses === null ? new Guests(world, guestDice, up) : null;
   const clerkDice = new Dice(seed + CLERK_SEEDS);
@@ -413,7 +413,7 @@ function reorganise(world: World, crew: Crew, dice: Dice): void {
   const dropped = dice.pick(["all", "none", "some"] as const);
   const drop = dropped === "all" ? "all" : () => dropped === "some" && dice.chance(0.5);
   world.chain.reorg(dice.int(1, 5), { drop, keepInPool: dice.chance(0.5) });
-  crew.count("reorg");
+  crew.reorganised();
 }
 
 /**

@@ -25,6 +25,14 @@ const FEES = { maxFeePerGas: "20000000000", maxPriorityFeePerGas: "1000000000" }
 
 type Answer = Created | FencepostError;
 
+/** How well the nodes see the chain at this time. */
+interface Sight {
+  /** True if every node certainly knows the newest block and its price. */
+  readonly isCalm: boolean;
+  /** True if a node may not know yet of a reorg. */
+  readonly hasReorged: boolean;
+}
+
 /** Request that no node may accept, and the reasons of which a refusal may name one. */
 interface Hopeless {
   readonly payload: Readonly<Record<string, unknown>>;
@@ -44,13 +52,12 @@ export class Sticklers extends Actor {
   /** False once creates of the modest key may be under way that got no answer. */
   private isSure = true;
 
-  /** True if every node certainly knows the newest block and its price. */
-  private readonly isCalm: () => boolean;
+  private readonly sight: Sight;
 
-  constructor(world: World, dice: Dice, nodes: () => readonly WorldNode[], isCalm: () => boolean) {
+  constructor(world: World, dice: Dice, nodes: () => readonly WorldNode[], sight: Sight) {
     super(world, dice, nodes);
     this.queueLimit = world.queueLimit;
-    this.isCalm = isCalm;
+    this.sight = sight;
   }
 
   /** What may happen in one step of a simulation. */
@@ -78,7 +85,7 @@ export class Sticklers extends Actor {
     if (answer === null || this.isLate(answer)) return;
     if (!(answer instanceof FencepostError)) {
       // A node knows that a price is hopeless, or that an address has no code, only from endpoints that tell the truth.
-      if ((reasons.includes("FEE_TOO_LOW") || reasons.includes("NO_CODE")) && !this.isCalm()) return;
+      if ((reasons.includes("FEE_TOO_LOW") || reasons.includes("NO_CODE")) && !this.sight.isCalm) return;
       return this.wrong(`${JSON.stringify(payload)} was accepted`);
     }
     if (isMarket(answer) && !reasons.includes(answer.extras.reason ?? ""))
@@ -86,7 +93,8 @@ export class Sticklers extends Actor {
     const { code, extras } = answer;
     if (code !== "SUBMISSION_REJECTED" || !reasons.includes(extras.reason ?? ""))
       this.wrong(`${JSON.stringify(payload)} was answered ${String(answer)}`);
-    const isBehind = before !== null && this.firstUnmined(signer)?.txId === before.txId;
+    // For a while after a reorg, a node may still take what it undid for mined.
+    const isBehind = before !== null && !this.sight.hasReorged && this.firstUnmined(signer)?.txId === before.txId;
     if (isBehind && DEPENDING.includes(extras.reason ?? "") && extras.dependsOnPending !== true)
       this.wrong(`${extras.reason} was called final, behind nonce ${before.nonce}`);
     this.count(`impossible: ${extras.reason}`);
