@@ -342,7 +342,8 @@ export class Crew {
     if (candidates.length === 0) return;
     const member = dice.pick(candidates);
     if (member.phase !== "up") return;
-    if (this.up().length > 1) this.watchHandOver(member);
+    // A node whose peers are all about to end has nobody to hand over to, and answers its creates first.
+    if (this.members.some((other) => other !== member && other.phase === "up")) this.watchHandOver(member);
     member.phase = "closing";
     this.count("closed");
     void member.entry.node.close().then(() => {
