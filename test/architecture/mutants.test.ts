@@ -2,7 +2,7 @@ import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { type Mutant, occurrences } from "../mutants/mutant.ts";
-import { type MutantOptions, selected } from "../mutants/options.ts";
+import { type MutantOptions, parseOptions, selected } from "../mutants/options.ts";
 import { type Result, summary } from "../mutants/report.ts";
 import { TABLE } from "../mutants/table/index.ts";
 import { ROOT, readText } from "./tree.ts";
@@ -36,7 +36,7 @@ describe("the mutation table", () => {
 });
 
 describe("npm run mutants", () => {
-  const options: MutantOptions = { simulation: false, seeds: 1, workers: 1, only: null, sample: null, turn: 0 };
+  const options = { ...parseOptions([]), workers: 1 };
   const rows = ["a", "b", "c", "d", "e"].map((name) => ({
     name,
     file: "src/x.ts",
@@ -51,6 +51,13 @@ describe("npm run mutants", () => {
     expect([0, 1, 2].flatMap((turn) => namesOf({ sample: 2, turn }))).toEqual(["a", "b", "c", "d", "e", "a"]);
     expect(namesOf({ sample: 9, turn: 3 })).toEqual(["a", "b", "c", "d", "e"]);
     expect(namesOf({ only: "^[bd]$" })).toEqual(["b", "d"]);
+  });
+
+  it("covers it with consecutive samples of a random order too", () => {
+    const sampled = [0, 1, 2].flatMap((turn) => namesOf({ sample: 2, turn, shuffle: 7 }));
+    expect(sampled.slice(0, 5).toSorted()).toEqual(["a", "b", "c", "d", "e"]);
+    expect(sampled.slice(0, 5)).not.toEqual(["a", "b", "c", "d", "e"]);
+    expect(sampled).toEqual([0, 1, 2].flatMap((turn) => namesOf({ sample: 2, turn, shuffle: 7 })));
   });
 
   const result = (verdict: Result["verdict"], file = "src/domain/ledger/x.ts"): Result => {

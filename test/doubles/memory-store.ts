@@ -122,6 +122,11 @@ export class MemoryDatabase {
     this.changeHistory(true);
   }
 
+  /** Puts policies into force that no node of this release can read. */
+  applyUnreadable(): void {
+    policies.applyUnreadable(this.state, this.clock.now());
+  }
+
   /** Inserts an intent as `insertIntake` does once the caller's transaction has committed. */
   insertIntake(intent: Intent, unanswered = false): void {
     const intakeId = ++this.state.lastIntakeId;

@@ -1,11 +1,12 @@
 /** `npm run mutants`: removes each protection of the table in turn. A mutant that no test finds fails the run. */
 import { fork } from "node:child_process";
 import { once } from "node:events";
+import { appendFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import type { Mutant } from "./mutant.ts";
-import { type MutantOptions, parseOptions, selected } from "./options.ts";
+import { parseOptions, selected } from "./options.ts";
 import { line, type Result, summary } from "./report.ts";
-import { playMutant } from "./simulate.ts";
+import { simulateAll } from "./simulate.ts";
 import { TABLE } from "./table/index.ts";
 
 const RING = fileURLToPath(new URL("./ring.ts", import.meta.url));
@@ -33,25 +34,17 @@ async function ringShare(rows: readonly Mutant[], report: (result: Result) => vo
   if (code !== 0) throw new Error(`the process of ${rows.length} mutants ended with ${code}`);
 }
 
-async function simulateAll(rows: readonly Mutant[], options: MutantOptions, report: (result: Result) => void) {
-  const waiting = [...rows];
-  const work = async () => {
-    for (let row = waiting.shift(); row !== undefined; row = waiting.shift()) {
-      report(await playMutant(row, options.seeds));
-    }
-  };
-  await Promise.all(Array.from({ length: options.workers }, work));
-}
-
 const options = parseOptions(process.argv.slice(2));
 const rows = selected(TABLE, options);
 const results: Result[] = [];
 const report = (result: Result) => {
   results.push(result);
   process.stdout.write(line(result));
+  if (options.log !== null) appendFileSync(options.log, `${JSON.stringify(result)}\n`);
 };
-if (options.simulation) await simulateAll(rows, options, report);
-else await Promise.all(sharesOf(rows, options.workers).map((share) => ringShare(share, report)));
+const failing = options.simulation ? await simulateAll(rows, options, report) : [];
+for (const failure of failing) process.stdout.write(`${failure}\n`);
+if (!options.simulation) await Promise.all(sharesOf(rows, options.workers).map((share) => ringShare(share, report)));
 const { text, failed } = summary(results, options);
 process.stdout.write(text);
-process.exitCode = failed || results.length < rows.length ? 1 : 0;
+process.exitCode = failed || failing.length > 0 || results.length < rows.length ? 1 : 0;

@@ -1,51 +1,173 @@
-import { resolve } from "node:path";
+import { relative } from "node:path";
 import { fileURLToPath } from "node:url";
 import { bundleSimulation } from "../support/simulation/bundle.ts";
-import { inProcess } from "../support/simulation/elsewhere.ts";
-import type { Played } from "../support/simulation/play.ts";
 import { makeTemporaryDirectory } from "../support/temporary-directory.ts";
-import { type Mutant, mutated } from "./mutant.ts";
+import type { Mutant } from "./mutant.ts";
+import type { MutantOptions } from "./options.ts";
+import { Player } from "./player.ts";
 import type { Result } from "./report.ts";
+import type { Progress } from "./seed-player.ts";
+import { switchedSource } from "./switched-source.ts";
 
 const ROOT = fileURLToPath(new URL("../../", import.meta.url));
-/** Seeds of the first part. Each part is as large as all before it, because every process has to be compiled anew. */
-const AT_FIRST = 10;
-/** Time limit of a part, and of each of its seeds on top: with some mutants a simulation never ends. */
-const PART_MS = 30_000;
-const SEED_MS = 3_000;
+const MAIN = new URL("./seed-player.ts", import.meta.url);
 
-/** Plays seeds with a mutant in place until one fails. */
-export async function playMutant(mutant: Mutant, seeds: number): Promise<Result> {
-  const startedAt = performance.now();
+type Report = (result: Result) => void;
+
+/** What is known of one row. */
+interface Standing {
+  readonly mutant: Mutant;
+  /** Number of seeds that were played with it. */
+  played: number;
+  ms: number;
+}
+
+/**
+ * Plays seeds with mutants until each has made one fail. All mutants are behind switches of one bundle. Each seed is
+ * played once without a mutant, and then only with those that would make a difference in it. Returns the failures of
+ * seeds that fail without a mutant: they find nothing.
+ */
+export async function simulateAll(
+  rows: readonly Mutant[],
+  options: MutantOptions,
+  report: Report,
+): Promise<readonly string[]> {
   const directory = await makeTemporaryDirectory();
-  const { name, file } = mutant;
-  const result = (verdict: Result["verdict"], detail: string): Result => {
-    return { name, file, verdict, detail, ms: Math.round(performance.now() - startedAt) };
-  };
   try {
-    let applied = false;
-    const bundle = await bundleSimulation(directory.path, {
-      name: "mutant",
-      transform(code: string, id: string) {
-        if (id !== resolve(ROOT, file)) return null;
-        applied = true;
-        return mutated(mutant, code);
-      },
-    });
-    if (!applied) return result("survived", "the simulation does not load this file");
-    for (let first = 1, count = AT_FIRST; first <= seeds; first += count, count = first - 1) {
-      const [failure] = await failuresOf(bundle, first, Math.min(count, seeds - first + 1));
-      if (failure !== undefined) return result("found", failure);
-    }
-    return result("survived", `${seeds} seeds`);
+    const mutants = new Map(rows.map((mutant, id) => [id, { mutant, played: 0, ms: 0 }]));
+    const { bundle, unmade } = await bundleOf(directory.path, mutants);
+    const campaign = new Campaign(bundle, mutants, options, report);
+    for (const [id, why] of unmade) campaign.settle(id, why.verdict, why.detail);
+    await campaign.run();
+    return campaign.failing;
   } finally {
     await directory.remove();
   }
 }
 
-/** Failures of a part of the seeds. A process that ends or hangs counts as one. */
-async function failuresOf(bundle: string, first: number, count: number): Promise<readonly string[]> {
-  const job = { kind: "seeds", first, count, untilFailure: true } as const;
-  const played = inProcess<Played>(bundle, job, { timeoutMs: PART_MS + count * SEED_MS, isQuiet: true });
-  return played.then(({ failures }) => failures).catch((error: Error) => [error.message]);
+/** The bundle with a switch for each mutant, and the mutants that are not in it. */
+async function bundleOf(directory: string, mutants: ReadonlyMap<number, Standing>) {
+  const unmade = new Map<number, Pick<Result, "verdict" | "detail">>();
+  for (const [id] of mutants) unmade.set(id, { verdict: "survived", detail: "the simulation does not load this file" });
+  const bundle = await bundleSimulation(directory, MAIN, {
+    name: "mutants",
+    transform(code: string, path: string) {
+      const file = relative(ROOT, path);
+      const ours = new Map([...mutants].flatMap(([id, { mutant }]) => (mutant.file === file ? [[id, mutant]] : [])));
+      if (ours.size === 0) return null;
+      const { code: switched, left } = switchedSource(code, file, ours);
+      for (const id of ours.keys()) unmade.delete(id);
+      for (const id of left) unmade.set(id, { verdict: "broken", detail: "no switch can make this change" });
+      return switched;
+    },
+  });
+  return { bundle, unmade };
+}
+
+class Campaign {
+  private readonly bundle: string;
+  private readonly mutants: Map<number, Standing>;
+  private readonly options: MutantOptions;
+  private readonly report: Report;
+  readonly failing: string[] = [];
+
+  constructor(bundle: string, mutants: Map<number, Standing>, options: MutantOptions, report: Report) {
+    this.bundle = bundle;
+    this.mutants = mutants;
+    this.options = options;
+    this.report = report;
+  }
+
+  async run(): Promise<void> {
+    const first = new Player(this.bundle, null);
+    await first.start();
+    const atLoad = first.atLoad.filter((id) => this.mutants.has(id));
+    const seeds = this.seeds();
+    const early = [...atLoad];
+    const work = async (player: Player) => {
+      for (let seed = seeds.shift(); seed !== undefined; seed = seeds.shift()) {
+        await this.playSeed(player, seed, new Set(atLoad));
+      }
+      player.stop();
+      for (let id = early.shift(); id !== undefined; id = early.shift()) await this.playAlone(id);
+    };
+    const more = Array.from({ length: this.options.workers - 1 }, () => new Player(this.bundle, null));
+    await Promise.all([first, ...more].map(work));
+    for (const [id, { played }] of this.mutants)
+      this.settle(id, "survived", played === 0 ? "it changes nothing in any seed" : `${played} seeds that it changes`);
+  }
+
+  settle(id: number, verdict: Result["verdict"], detail: string): void {
+    const known = this.mutants.get(id);
+    if (known === undefined) return;
+    this.mutants.delete(id);
+    const { mutant, ms } = known;
+    this.report({ name: mutant.name, file: mutant.file, verdict, detail, ms: Math.round(ms) });
+  }
+
+  private seeds(): number[] {
+    const { first, seeds } = this.options;
+    return Array.from({ length: seeds }, (_, index) => first + index);
+  }
+
+  /** Plays one seed with every mutant that is left and would make a difference. */
+  private async playSeed(player: Player, seed: number, without: ReadonlySet<number>): Promise<void> {
+    let isBlind = false;
+    let left = [...this.mutants.keys()].filter((id) => !without.has(id));
+    while (left.length > 0) {
+      let differing: readonly number[] = left;
+      const note = this.noteOf(seed, (ids) => {
+        differing = ids;
+      });
+      const played = await this.ordered(player, { seed, mutants: left, isBlind }, note);
+      if (played === null) return;
+      const next = left.indexOf(played) + 1;
+      left = left.slice(next).filter((id) => differing.includes(id) && this.mutants.has(id));
+      isBlind = true;
+    }
+  }
+
+  /** Plays all seeds with a mutant that must be on from the beginning. */
+  private async playAlone(id: number): Promise<void> {
+    const player = new Player(this.bundle, id);
+    for (const seed of this.seeds()) {
+      if (!this.mutants.has(id)) break;
+      await this.ordered(player, { seed, mutants: [id], isBlind: true }, this.noteOf(seed));
+    }
+    player.stop();
+  }
+
+  /** Returns the mutant during which the process ended; null if all were played. */
+  private async ordered(player: Player, order: Parameters<Player["play"]>[0], note: (progress: Progress) => void) {
+    const { seed } = order;
+    let current: number | null = null;
+    let ended: number | null = null;
+    await player.play(order, (progress) => {
+      if (progress?.kind === "plays") current = progress.mutant;
+      if (progress?.kind === "played") current = null;
+      if (progress !== null) return note(progress);
+      ended = current ?? (order.isBlind ? (order.mutants[0] ?? null) : null);
+      if (ended !== null) this.settle(ended, "found", `seed ${seed}: the simulation does not end, or ends its process`);
+    });
+    return ended;
+  }
+
+  private noteOf(seed: number, looked: (differing: readonly number[]) => void = () => undefined) {
+    let beganAtMs = performance.now();
+    return (progress: Progress) => {
+      if (progress.kind === "plays") beganAtMs = performance.now();
+      if (progress.kind === "looked") {
+        if (progress.failure !== null) this.failing.push(`seed ${seed} fails without a mutant: ${progress.failure}`);
+        looked(progress.differing);
+      }
+      if (progress.kind !== "played") return;
+      const known = this.mutants.get(progress.mutant);
+      if (known === undefined) return;
+      known.played++;
+      known.ms += performance.now() - beganAtMs;
+      if (progress.failure !== null) this.settle(progress.mutant, "found", `seed ${seed}: ${progress.failure}`);
+      else if (known.played >= this.options.runs)
+        this.settle(progress.mutant, "survived", `${known.played} seeds that it changes`);
+    };
+  }
 }

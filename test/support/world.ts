@@ -182,11 +182,17 @@ export class World {
   readonly settings: ChainSettings;
   /** Transactions that callers sent directly to the chain, not through a node, by hash. */
   readonly hidden = new Map<Hash, { readonly signer: Address; readonly nonce: number }>();
+  /** Addresses whose keys the chain node holds. */
+  readonly nodeSigners: readonly Address[];
+  /** The other signers. */
+  readonly ownSigners: readonly Address[];
   private readonly options: WorldOptions;
   private mining = true;
 
   constructor(options: WorldOptions = {}) {
     this.options = options;
+    this.nodeSigners = options.nodeSigners ?? [];
+    this.ownSigners = SIGNERS.filter((signer) => !this.nodeSigners.includes(signer));
     this.settings = { ...CHAIN_SETTINGS, ...options.settings };
     this.ceilings = ceilingsOf(CHAIN_ID, this.settings);
     this.chain = new SimulatedChain({
@@ -224,7 +230,7 @@ export class World {
       ...(eachSend === undefined ? {} : { eachSend }),
       ...(sending === undefined ? {} : { sending: (send) => sending(entry, send) }),
     });
-    const nodeSigners = this.options.nodeSigners ?? [];
+    const { nodeSigners } = this;
     const signer = new FakeSigner(
       options.signers ?? this.options.signers ?? SIGNERS,
       nodeSigners,
@@ -341,6 +347,11 @@ export class World {
       await this.clock.advance(Math.min(ms, deadline - nowMs));
       ms = LOOK_MS * Math.max(1, Math.ceil(((this.clock.nextDueMs ?? deadline) - this.clock.monotonicMs()) / LOOK_MS));
     }
+  }
+
+  /** How many creates may be under way on a lane. */
+  get queueLimit(): number {
+    return this.options.node?.queueLimit ?? NODE_SETTINGS.queueLimit;
   }
 
   /** Every transaction row, ordered by nonce. */

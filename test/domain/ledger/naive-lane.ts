@@ -1,4 +1,5 @@
 import {
+  type ActionKey,
   type AllocateWrite,
   type BindWrite,
   isSpent,
@@ -8,7 +9,7 @@ import {
   type SettleIntakeWrite,
   type TransitionItem,
 } from "../../../src/domain/ledger/index.ts";
-import type { Intent } from "../../../src/domain/transaction/transaction.ts";
+import type { Intent, SignedAttempt } from "../../../src/domain/transaction/transaction.ts";
 import { isSettled, type Status, TRANSITIONS, transition } from "../../../src/domain/transaction/transitions.ts";
 
 interface Judged {
@@ -22,6 +23,8 @@ interface NaiveTransaction extends Named, Status {
   nonce: number | null;
   live: boolean;
   attempts: number;
+  /** The attempts, each with its hash as soon as it is known. */
+  signed?: readonly Pick<SignedAttempt, "txHash" | "rawTransaction" | "nodeSigned">[];
   block: number | null;
   held?: boolean;
   validUntil?: Date | undefined;
@@ -54,6 +57,8 @@ export class NaiveLane {
   suspendedBy: string | null = null;
   reconciled = true;
   mayHaveLost = false;
+  /** True while the policies in force are ones that nobody can read. */
+  unreadable = false;
   /**
    * What holds each assigned nonce: `tx:…`, `reserved:…`, or `hole:` with the reason why the nonce is unused. A nonce
    * below the lane's next nonce without an entry was skipped.
@@ -74,7 +79,21 @@ export class NaiveLane {
   /** For each item of the next write, what the policies say about it, which this lane does not know: absent, nothing. */
   judged: readonly (string | undefined)[] = [];
   /** Keys of actions that were carried out. */
-  private readonly keys = new Set<string>();
+  private keys = new Set<string>();
+
+  /** The same lane once more, for a write that is only tried. */
+  copy(): NaiveLane {
+    return Object.assign(new NaiveLane(), this, {
+      places: new Map(this.places),
+      transactions: copied(this.transactions),
+      reservations: copied(this.reservations),
+      repairs: [...this.repairs],
+      waiting: new Map(this.waiting),
+      owners: new Map(this.owners),
+      pooled: new Map(this.pooled),
+      keys: new Set(this.keys),
+    });
+  }
 
   apply(write: LedgerWrite, nowMs: number): string {
     switch (write.kind) {
@@ -111,8 +130,9 @@ export class NaiveLane {
         if (owner !== undefined) return `taken by ${owner}`;
         const kept = [...this.reservations.values()].filter((each) => each.owner === key && this.isKept(each));
         if (kept.length >= most) return "tooMany";
-        const nonce = this.isHeld() ? null : this.give(write, `reserved:${reservationId}`);
+        const nonce = this.givesNoNonce() ? null : this.give(write, `reserved:${reservationId}`);
         if (nonce === null) return "noCursor";
+        if (this.reservations.has(reservationId)) throw new Error("it exists");
         this.reservations.set(reservationId, {
           nonce,
           requestId,
@@ -152,19 +172,31 @@ export class NaiveLane {
 
   /** False for an action whose key was used before. */
   private isFirst(decision: Pick<LaneDecision, "actionKey"> | null | undefined): boolean {
-    const key = JSON.stringify(decision?.actionKey);
-    if (key === undefined) return true;
-    if (this.keys.has(key)) return false;
-    this.keys.add(key);
+    if (decision?.actionKey === undefined) return true;
+    if (this.hasKeyOf(decision)) return false;
+    this.keys.add(nameOf(decision.actionKey));
     return true;
   }
 
-  private hasKeyOf = (decision: Pick<LaneDecision, "actionKey"> | null | undefined) =>
-    this.keys.has(JSON.stringify(decision?.actionKey) ?? "");
+  private hasKeyOf(decision: Pick<LaneDecision, "actionKey"> | null | undefined): boolean {
+    return decision?.actionKey !== undefined && this.keys.has(nameOf(decision.actionKey));
+  }
 
-  private isHeld = () => !this.reconciled || this.suspendedBy === "HISTORY";
-  private isHole = (nonce: number) => this.places.get(nonce)?.startsWith("hole:") === true;
-  private isFree = (nonce: number) => this.isHole(nonce) && this.places.get(nonce) !== "hole:expired";
+  private isHeld(): boolean {
+    return !this.reconciled || this.suspendedBy === "HISTORY";
+  }
+
+  private givesNoNonce(): boolean {
+    return this.isHeld() || this.unreadable;
+  }
+
+  private isHole(nonce: number): boolean {
+    return this.places.get(nonce)?.startsWith("hole:") === true;
+  }
+
+  private isFree(nonce: number): boolean {
+    return this.isHole(nonce) && this.places.get(nonce) !== "hole:expired";
+  }
 
   private settleIntake(result: IntakeResult, nowMs: number): void {
     const row = this.waiting.get(result.intakeId);
@@ -193,6 +225,8 @@ export class NaiveLane {
     const isLate = !held && (isOver(row.validUntil, nowMs) || (isUnapproved && isOver(approval.expiresAt, nowMs)));
     if (!isLate && (event === "expire" || !(event === "callOff" ? approval !== null || held : isUnapproved))) return;
     if (!isLate) this.isFirst(decision);
+    const approved = this.transactions.get(row.txId);
+    if (!isLate && event === "approve" && approved !== undefined) Object.assign(approved, { subState: null });
     if (!isLate && event === "approve") return;
     this.waiting.delete(intakeId);
     const twin = this.transactions.get(this.owners.get(row.requestId ?? "") ?? "");
@@ -236,11 +270,12 @@ export class NaiveLane {
     const twin = this.transactions.get(owner ?? "") ?? ofPool ?? this.transactions.get(isNamed ? txId : "");
     const isItself = twin?.txId === txId && intakeId !== undefined && this.transactions.get(txId)?.state === "CREATED";
     if (twin !== undefined && !isItself) return `${twin.fingerprint === fingerprint ? "again" : "reused"} ${twin.txId}`;
-    if (this.isHeld()) return "held";
+    if (this.givesNoNonce()) return "held";
     if (intakeId !== undefined && this.waiting.get(intakeId)?.txId !== txId) throw new Error("it does not wait");
     if (intakeId !== undefined && this.waiting.get(intakeId)?.held === true) return "held";
     if (isOver(validUntil, nowMs)) return "expired";
     if (intakeId !== undefined && this.waiting.get(intakeId)?.approval?.approved === false) return "awaiting";
+    if (intakeId === undefined && this.transactions.has(txId)) throw new Error("it exists");
     if (judged === "awaiting") this.insert(intent, null, true, { state: "CREATED", subState: "AWAITING_APPROVAL" });
     if (judged !== undefined) return judged;
     const isPinned = intent.exactNonce !== undefined;
@@ -276,7 +311,10 @@ export class NaiveLane {
     if ((attempt?.ordinal ?? attempts) !== attempts) throw new Error("out of turn");
     if (Math.max(claim?.ordinal ?? 0, accepted?.ordinal ?? 0) > attempts) throw new Error("no such attempt");
     if (item.to === "TRACKING" && attempts === 0) throw new Error("never signed");
+    const signed = [...(tx.signed ?? []), ...(attempt === undefined ? [] : [attempt])];
+    if (item.identified !== undefined) identify(signed, item.identified);
     if (!this.moveNonce(tx, item, item.nonce ?? null)) return false;
+    tx.signed = signed;
     this.isFirst(item.decision);
     if (receipt !== undefined) tx.block = receipt?.blockNumber ?? null;
     Object.assign(tx, to, { attempts });
@@ -335,8 +373,9 @@ export class NaiveLane {
    * True if the nonce still belongs to the caller who reserved it: the reservation is open, or it expired and nothing
    * else has used the nonce.
    */
-  private isKept = ({ nonce, state }: NaiveReservation) =>
-    state === "RESERVED" || (state === "EXPIRED" && this.places.get(nonce) === "hole:expired");
+  private isKept({ nonce, state }: NaiveReservation): boolean {
+    return state === "RESERVED" || (state === "EXPIRED" && this.places.get(nonce) === "hole:expired");
+  }
 
   private settle(id: string, state: string, { nowMs, place }: { nowMs: number; place: string }): string {
     const found = this.reservations.get(id);
@@ -347,11 +386,13 @@ export class NaiveLane {
     return "settled";
   }
 
-  private bind({ reservation, nonce, intent, decision }: BindWrite, nowMs: number): string {
+  private bind({ reservation, nonce, intent, attempt, decision, chosen }: BindWrite, nowMs: number): string {
     const requestId = this.owners.has(intent.requestId ?? "") ? null : intent.requestId;
     if (this.hasKeyOf(decision)) return `conflict ${requestId}`;
     if (this.judged[0] !== undefined) return `${this.judged[0]} ${requestId}`;
-    if (this.isHeld()) return `held ${requestId}`;
+    if (this.givesNoNonce()) return `held ${requestId}`;
+    if (chosen !== undefined && !this.mayChoose(nonce, intent, chosen.floor)) return `conflict ${requestId}`;
+    if (chosen !== undefined) return this.insertBound({ ...intent, requestId }, { nonce, attempt, decision });
     const { reservationId = "", becomes = "EXPIRED" } = reservation ?? {};
     const isOther = becomes !== "EXPIRED" && this.reservations.get(reservationId)?.nonce !== nonce;
     if (isOther || (becomes === "EXPIRED" && !this.isHole(nonce))) return `conflict ${requestId}`;
@@ -363,13 +404,53 @@ export class NaiveLane {
     }
     const result = becomes === "EXPIRED" ? "settled" : this.settle(reservationId, becomes, { nowMs, place: "" });
     if (result !== "settled") return `${result} ${requestId}`;
+    return this.insertBound({ ...intent, requestId }, { nonce, attempt, decision });
+  }
+
+  /** True if this caller may sign for the nonce: it has reserved it, or nobody has and it is the next one. */
+  private mayChoose(nonce: number, { owner }: Pick<Intent, "owner">, floor: number | null): boolean {
+    const reserved = [...this.reservations.values()].find((each) => each.nonce === nonce && each.state === "RESERVED");
+    if (reserved === undefined) {
+      if (this.cursor === null && floor === null) return false;
+      const isNext = nonce === Math.max(this.cursor ?? 0, floor ?? 0);
+      if (isNext) this.cursor = nonce + 1;
+      return isNext;
+    }
+    if (reserved.owner === owner) reserved.state = "SUBMITTED";
+    return reserved.owner === owner;
+  }
+
+  private insertBound(
+    named: Named,
+    {
+      nonce,
+      attempt,
+      decision,
+    }: Pick<BindWrite, "nonce" | "attempt"> & { readonly decision: BindWrite["decision"] | undefined },
+  ): string {
     this.isFirst(decision);
-    const tx = this.insert({ ...intent, requestId }, nonce, true);
+    const tx = this.insert(named, nonce, true);
     this.places.set(nonce, `tx:${tx.txId}`);
-    Object.assign(tx, { state: "TRACKING", subState: "PENDING", attempts: 1 });
-    return `settled ${requestId}`;
+    Object.assign(tx, { state: "TRACKING", subState: "PENDING", attempts: 1, signed: [attempt] });
+    return `settled ${named.requestId}`;
   }
 }
+
+/** Records the hash of a payload that a chain's node signed. Each has one. */
+function identify(
+  signed: Pick<SignedAttempt, "txHash" | "rawTransaction" | "nodeSigned">[],
+  { ordinal, txHash }: NonNullable<TransitionItem["identified"]>,
+): void {
+  const named = signed[ordinal - 1];
+  if (named?.nodeSigned !== true || (named.txHash !== null && named.txHash !== txHash)) throw new Error("another hash");
+  signed[ordinal - 1] = { ...named, txHash };
+}
+
+/** The same key names another action where it is about another subject. */
+const nameOf = ({ subject, key }: ActionKey) => JSON.stringify([subject, key]);
+
+const copied = <T extends object>(rows: ReadonlyMap<string, T>) =>
+  new Map([...rows].map(([key, row]) => [key, { ...row }]));
 
 function isOver(validUntil: Date | undefined, nowMs: number): boolean {
   return validUntil !== undefined && validUntil.getTime() <= nowMs;

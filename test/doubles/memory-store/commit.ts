@@ -32,6 +32,7 @@ export interface Applied {
   readonly write: LedgerWrite;
   readonly outcome: LedgerOutcome;
   readonly at: Date;
+  readonly policies: Policies | null;
 }
 
 /** One database transaction of the double: the state that it reads and changes, and the log for its rollback. */
@@ -88,16 +89,21 @@ function outcomeOf(work: Work, write: LaneWrite): WriteOutcome {
 function applyWrite(work: Work, write: LedgerWrite): WriteOutcome {
   const { state, log, now } = work;
   const lane = state.lane(write.fence.lane) as LaneRow;
-  const loaded = loadedFor(state, lane, write);
-  const guard = guardOf(work, loaded);
-  const { ledger, outcome, changes } = apply({ ...loaded, guard }, write, now);
-  work.applied.push({ before: loaded, after: ledger, write, outcome, at: now });
+  const before = readFor(state, write, work.policies);
+  const { ledger, outcome, changes } = apply(before, write, now);
+  work.applied.push({ before, after: ledger, write, outcome, at: now, policies: work.policies });
   // Keep the policy charges that are already recorded, even if this node has no policies.
-  log.assign(lane, { ledger: ledger.guard === null ? { ...ledger, guard: loaded.guard } : ledger });
+  log.assign(lane, { ledger: ledger.guard === null ? { ...ledger, guard: lane.ledger.guard } : ledger });
   if (ledger.guard !== null) log.set(state.keyUse, ledger.lane.chainId, ledger.guard.keyUse);
   for (const change of changes) persist(work, write.fence, change);
   if (changes.length > 0) work.changes.push({ lane: write.fence.lane, token: write.fence.token, changes });
   return outcome;
+}
+
+/** Everything that the ledger has to know for this write, as of now. */
+export function readFor(state: DatabaseState, write: LedgerWrite, policies: Policies | null): Ledger {
+  const loaded = loadedFor(state, state.lane(write.fence.lane) as LaneRow, write);
+  return { ...loaded, guard: guardOf({ state, policies }, loaded) };
 }
 
 /**
@@ -117,7 +123,7 @@ function loadedFor(state: DatabaseState, { ledger, lane, reconciledEpoch }: Lane
 }
 
 /** Adds the usage of API keys to the policy state of a lane, because that usage is stored outside the lanes. */
-function guardOf({ policies, state }: Work, { guard, lane }: Ledger): Guard | null {
+function guardOf({ policies, state }: Pick<Work, "policies" | "state">, { guard, lane }: Ledger): Guard | null {
   if (policies === null) return null;
   const { use, charges, keyUse } = guard ?? unusedGuard(policies);
   return { policies, use, charges, keyUse: state.keyUse.get(lane.chainId) ?? keyUse };

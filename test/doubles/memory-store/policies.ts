@@ -20,3 +20,12 @@ export function changePolicy(state: DatabaseState, change: PolicyChange, now: Da
   };
   return "changed";
 }
+
+/** Puts policies into force that a newer release has written, with a rule that this one does not know. */
+export function applyUnreadable(state: DatabaseState, now: Date): void {
+  const { version, document } = state.policy;
+  state.policy = {
+    ...{ version: version + 1, stamp: `${++state.lastStamp}`, document: { ...document, tomorrow: {} } },
+    ...{ changedAt: now, changedBy: "a newer release", reason: "" },
+  };
+}

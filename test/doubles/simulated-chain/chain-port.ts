@@ -1,6 +1,7 @@
 import { fetchOutcome } from "../../../src/adapters/evm/reads/read-outcome.ts";
 import { NOT_STARTED, type NotStarted, type SubmitResult } from "../../../src/domain/chain/answers.ts";
 import type { CountAnswer } from "../../../src/domain/chain/counts.ts";
+import { lowerOf, type MarketWord, type SharedBaseFee } from "../../../src/domain/fees/two-markets.ts";
 import type { Address, Hash, Hex } from "../../../src/domain/lane.ts";
 import type { FeeMarket } from "../../../src/domain/transaction/fees.ts";
 import type { Receipt, UnsignedTransaction } from "../../../src/domain/transaction/transaction.ts";
@@ -268,10 +269,16 @@ export class DirectChain implements Chain {
     return this.#answer("eth_getBalance", [address, "latest"], () => this.#view.account(address).balance);
   }
 
-  feeMarket(): Promise<FeeMarket> {
-    return this.#answer("eth_feeHistory", [], () =>
-      marketOn({ chain: this.#chain, view: this.#view, faults: this.faults }),
-    );
+  async feeMarket(): Promise<FeeMarket> {
+    const answers = await this.#askEverywhere("eth_feeHistory", [], (endpoint) => ({
+      kind: "market" as const,
+      endpoint,
+      ...marketWordOf(endpoint),
+    }));
+    const [first, second] = answers.flatMap((each) => (each.kind === "silent" ? [] : each));
+    if (first === undefined) throw new ChainUnavailable("no endpoint answers");
+    if (second === undefined) return first.market;
+    return lowerOf(first, second, sharedBaseFee(first.endpoint, second.endpoint), []);
   }
 
   simulate(call: Call): Promise<Simulation> {
@@ -421,6 +428,19 @@ function marketOn({ chain, view, faults }: SimulatedEndpoint): FeeMarket {
   const baseFees = [...blocks.map((block) => block.baseFeePerGas), chain.nextBaseFee].filter(isPresent);
   const priorityFees = blocks.map((block) => view.tipAt(block, FEE_HISTORY_PERCENTILE)).filter(isPresent);
   return { baseFees, priorityFees, gasPrice: view.gasPrice() };
+}
+
+/** The market and the base fee that an endpoint shows. */
+function marketWordOf(endpoint: SimulatedEndpoint): MarketWord {
+  const { baseFeePerGas } = shownBlock(endpoint.view.head, endpoint.faults);
+  return { label: "an endpoint", market: marketOn(endpoint), baseFee: baseFeePerGas };
+}
+
+/** A header that two endpoints have proves its base fee, which no endpoint can change without changing the hash. */
+function sharedBaseFee(one: SimulatedEndpoint, other: SimulatedEndpoint): SharedBaseFee {
+  const number = Math.min(one.view.head.number, other.view.head.number);
+  const [a = null, b = null] = [one, other].map(({ view }) => view.byNumber(number));
+  return a === null || a.hash !== b?.hash ? "none" : { baseFee: a.baseFeePerGas };
 }
 
 function shownBlock(block: SimulatedBlock, { feeLie }: Faults): Block {

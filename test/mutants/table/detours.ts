@@ -24,4 +24,15 @@ export const DETOURS = [
       ],
     ],
   ),
+  ...mutantsIn(
+    "src/application/detours/intake.ts",
+    ["test/application/endpoints/unconfirmed-refusals.test.ts"],
+    [
+      [
+        "no single endpoint ends an accepted request",
+        '(await confirmRefusal(work, row, error.message)) ? refusal(intakeId, error) : "unconfirmed"',
+        "refusal(intakeId, error)",
+      ],
+    ],
+  ),
 ];

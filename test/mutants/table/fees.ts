@@ -165,6 +165,16 @@ export const FEES = [
         "if (larger(...prices) <= smaller(...prices) * CONTRADICTION_FACTOR) return [];",
         "return [];",
       ],
+      [
+        "one endpoint's base fee raises no price",
+        "one === null || other === null ? null : smaller(one, other)",
+        "one === null || other === null ? null : larger(one, other)",
+      ],
+      [
+        "a base fee that one endpoint shows is not that of a header that both have",
+        'shared === "none" ? [a.baseFee, b.baseFee] : [shared.baseFee, shared.baseFee]',
+        "[a.baseFee, b.baseFee]",
+      ],
       ["a market is dearer only beyond an eighth", "high * 8n > low * 9n", "high > low"],
       ["the lower tips are taken", "tipFor(a) <= tipFor(b) ? [a, b] : [b, a]", "[a, b]"],
       ["the last tips are not above what the other market takes", "smaller(tip, most)", "tip"],

@@ -7,6 +7,7 @@ import { CLUSTER } from "./cluster.ts";
 import { CREATE } from "./create.ts";
 import { DETOURS } from "./detours.ts";
 import { FEES } from "./fees.ts";
+import { JSON_RPC } from "./json-rpc.ts";
 import { LANE } from "./lane.ts";
 import { LEDGER } from "./ledger.ts";
 import { LEDGER_STATE } from "./ledger-state.ts";
@@ -30,6 +31,7 @@ export const TABLE: readonly Mutant[] = [
   ...CREATE,
   ...DETOURS,
   ...FEES,
+  ...JSON_RPC,
   ...LANE,
   ...LEDGER_STATE,
   ...LEDGER,

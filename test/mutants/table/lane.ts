@@ -23,4 +23,15 @@ export const LANE = [
       ["a fenced write ends the term", 'this.end("lost");', ""],
     ],
   ),
+  ...mutantsIn(
+    "src/application/lane/limits.ts",
+    ["test/application/authority/policies.test.ts"],
+    [
+      [
+        "blobs count towards what a policy allows",
+        "gasCost: gas * feeCap(fees) + blobCost",
+        "gasCost: gas * feeCap(fees)",
+      ],
+    ],
+  ),
 ];

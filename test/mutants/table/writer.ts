@@ -148,6 +148,12 @@ export const WRITER = [
         "owned !== undefined && this.ports.lease.mayAct()",
         "owned !== undefined",
       ],
+      [
+        "a hand-over does not wait for sends",
+        "await this.ports.writer.idle(lane.lane);",
+        "await lane.settled();\n      await this.ports.writer.idle(lane.lane);",
+        ["test/application/cluster/hand-over.test.ts", "test/application/lane/lanes.test.ts"],
+      ],
       ["a lane is not acquired without a lease", "if (!this.ports.lease.mayAct()) throw new LeaseLapsed();", ""],
     ],
   ),

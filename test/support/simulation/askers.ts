@@ -143,7 +143,7 @@ export class Askers extends Actor {
     const { code, extras } = error instanceof FencepostError ? error : { code: String(error), extras: null };
     if (LATER.includes(code)) return null;
     const rule = extras?.rule ?? "";
-    const isFull = rule.includes(".perHour");
+    const isFull = /\.per(Hour|Day)$/.test(rule);
     const isRuled = verdict === "never" || isFull || this.wasTight || rule === "signer.keyHolder";
     const isExpected = code === "FORBIDDEN" ? isRuled : code === "CONFLICT" && verdict === "approval";
     if (!isExpected) this.absurd.push(`who wants a signature was answered ${String(error)}`);

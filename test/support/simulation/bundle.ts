@@ -12,17 +12,20 @@ declare module "vitest" {
   }
 }
 
+/** Program that does one job of the simulation. */
+const MAIN = new URL("./process-main.ts", import.meta.url);
+
 /**
  * Bundles the simulation into a file of the directory and returns its path. A thousand simulations take most of a minute
  * of CPU time as plain JavaScript, and three times that in a process of vitest, where each use of an imported name is a
  * call and coverage counts every branch.
  */
-export async function bundleSimulation(directory: string, ...plugins: Plugin[]): Promise<string> {
+export async function bundleSimulation(directory: string, main = MAIN, ...plugins: Plugin[]): Promise<string> {
   const file = join(directory, "simulation.mjs");
   // vitest is loaded from its installed path; its `expect` works in any process.
   const vitest = new URL("dist/index.js", pathToFileURL(createRequire(import.meta.url).resolve("vitest/package.json")));
   const bundle = await rolldown({
-    input: fileURLToPath(new URL("./process-main.ts", import.meta.url)),
+    input: fileURLToPath(main),
     platform: "node",
     external: ["vitest"],
     logLevel: "warn",

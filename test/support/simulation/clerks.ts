@@ -113,7 +113,7 @@ export class Clerks extends Actor {
 
   /** Reserves a nonce, sends a transaction with it directly to the chain, and reports its hash. */
   private async sendItself(serial: number): Promise<void> {
-    const signer = this.dice.pick(SIGNERS);
+    const signer = this.dice.pick(this.world.ownSigners);
     const request = { signer, ttl: "20s", requestId: `clerk ${serial}` };
     const reserved = await this.surely((api) => api.reserveNonce(request));
     if (reserved === null || reserved.reservation.state !== "RESERVED") return;

@@ -30,7 +30,7 @@ export class Messages {
   /** What may happen to messages in one step of a simulation. */
   step(crew: Crew): void {
     const { dice, askers } = this;
-    if (dice.chance(0.35)) askers.ask();
+    if (dice.chance(0.5)) askers.ask();
     if (dice.chance(0.2)) askers.decide();
     if (dice.chance(0.05)) askers.audit();
     if (dice.chance(0.02)) askers.tighten();

@@ -85,7 +85,7 @@ export class Operators extends Actor {
     const subject = `signer ${signer}`;
     const isDone = (await act("suspend", {}, key)) !== null;
     if (isDone) this.stops.answered(subject);
-    if (this.dice.chance(0.5)) await act("realign", { nonce: this.dice.int(0, 6) });
+    if (this.dice.chance(0.5)) await this.realign(act);
     await this.world.clock.sleep(this.dice.int(100, 5_000));
     // A suspension without a response may still be carried out later. Wait, so that this cannot happen after the
     // resumption.
@@ -99,6 +99,14 @@ export class Operators extends Actor {
     }
     // Repeated late under its key, the suspension is not carried out again.
     if (isDone && this.dice.chance(0.5)) await act("suspend", {}, key);
+  }
+
+  /** States that the next nonce is too high; half of the time twice under one key. */
+  private async realign(act: (action: LaneAction, request: object, keyed: object) => Promise<unknown>): Promise<void> {
+    const request = { nonce: this.dice.int(0, 6) };
+    const keyed = this.dice.chance(0.5) ? { idempotencyKey: `realign ${++this.serial}` } : {};
+    await act("realign", request, keyed);
+    if ("idempotencyKey" in keyed) await act("realign", request, keyed);
   }
 
   /** Returns null if the action was not carried out or its outcome is unknown. */

@@ -58,6 +58,8 @@ function troublesOf({
   webhooks,
   messages,
   spenders,
+  sticklers,
+  guests,
   world,
 }: Simulation): readonly (readonly [what: string, times: number])[] {
   const rows = world.rows();
@@ -73,6 +75,8 @@ function troublesOf({
     ...(webhooks?.watch.counts ?? []),
     ...(messages?.watch.counts ?? []),
     ...(spenders?.watch.counts ?? []),
+    ...(sticklers?.counts ?? []),
+    ...(guests?.counts ?? []),
     ...world.database.state.completions.map(({ state }) => [state, 1] as const),
     ["above the ceiling", payers.refused],
     ["unknown to the caller", callers.unknown],

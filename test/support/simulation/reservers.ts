@@ -29,7 +29,8 @@ export class Reservers extends Actor {
   }
 
   private async play(serial: number): Promise<void> {
-    const signer = this.dice.pick(SIGNERS);
+    // Nobody can fill a nonce that its caller leaves unused, if the chain's node holds the key.
+    const signer = this.dice.pick(this.world.ownSigners);
     const request = { signer, ttl: this.dice.pick(["500ms", "3s", "20s"]), requestId: `reservation ${serial}` };
     const reserved = await this.surely(({ node }) => node.api.reserveNonce(request));
     if (reserved === null || reserved === "over") return;

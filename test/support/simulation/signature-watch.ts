@@ -7,7 +7,7 @@ import type { Dice } from "../../../src/main/dev/chaos/dice.ts";
 import { SignerAway, SigningRefused } from "../../../src/ports/signer.ts";
 import type { LaneRow } from "../../doubles/memory-store/state.ts";
 import type { World, WorldNode } from "../world.ts";
-import { HOURLY, MOST_TIGHT, type Wanted } from "./message-kinds.ts";
+import { MOST_TIGHT, type Wanted, WINDOWS } from "./message-kinds.ts";
 import type { Stops } from "./stops.ts";
 
 const MAY_BECOME: Readonly<Record<SignatureState, readonly SignatureState[]>> = {
@@ -76,7 +76,7 @@ export class SignatureWatch {
     }
     this.known.set(laneKey(lane.lane), new Map(records.map((each) => [each.signatureId, each])));
     if (records.length < before.size) this.violations.push("a signature was forgotten");
-    for (const rule of Object.keys(HOURLY) as (keyof typeof HOURLY)[]) this.checkWindow(lane, rule, records);
+    for (const rule of Object.keys(WINDOWS) as (keyof typeof WINDOWS)[]) this.checkWindow(lane, rule, records);
   }
 
   /** A caller got this signature: it must be the one that is kept, made by the key holder for this digest. */
@@ -142,7 +142,12 @@ export class SignatureWatch {
 
   private checkTight(wanted: Wanted | undefined, at: Date, complain: (why: string) => void) {
     if (wanted === undefined || this.tightSince === null || at < this.tightSince) return;
-    if (wanted.kind === "greeting" || wanted.value > MOST_TIGHT) complain("although its rule is gone");
+    if (
+      wanted.kind === "greeting" ||
+      wanted.kind === "signIn" ||
+      (wanted.kind === "permit" && wanted.value > MOST_TIGHT)
+    )
+      complain("although its rule is gone");
   }
 
   private checkDecision({ signatureId, state, decision, expiresAt }: SignatureRecord, complain: (why: string) => void) {
@@ -153,7 +158,11 @@ export class SignatureWatch {
   }
 
   /** What a rule has counted in this hour equals the signatures that are committed, and is within its limits. */
-  private checkWindow({ ledger, lane }: LaneRow, rule: keyof typeof HOURLY, records: readonly SignatureRecord[]): void {
+  private checkWindow(
+    { ledger, lane }: LaneRow,
+    rule: keyof typeof WINDOWS,
+    records: readonly SignatureRecord[],
+  ): void {
     const use = ledger.messageUse.get(rule);
     const hourMs = use?.hourMs ?? 0;
     const counted = records.filter((each) => each.rule === rule && IN_USE.includes(each.state));
@@ -168,7 +177,7 @@ export class SignatureWatch {
       this.violations.push(
         `${place} has ${real.signatures} of ${amount}, and counts ${said.signatures} of ${said.amount}`,
       );
-    const most = HOURLY[rule];
+    const most = WINDOWS[rule];
     if (real.signatures > most.signatures || (most.amount !== null && amount > most.amount))
       this.violations.push(`${place} has ${real.signatures} of ${amount}, above its limits`);
     const sum = counted.reduce((total, { requestId }) => total + this.valueOf(lane.signer, requestId), 0n);

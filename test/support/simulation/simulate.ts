@@ -1,4 +1,5 @@
 import { REPRICING_STRATEGIES } from "../../../src/domain/fees/repricing.ts";
+import type { Address } from "../../../src/domain/lane.ts";
 import type { Policies } from "../../../src/domain/policy/policy.ts";
 import type { Reservation } from "../../../src/domain/transaction/reservations.ts";
 import { isSettled } from "../../../src/domain/transaction/transitions.ts";
@@ -7,11 +8,12 @@ import type { CompletionRecord } from "../../../src/ports/query-store.ts";
 import type { TelemetryEvent } from "../../../src/ports/telemetry.ts";
 import { waitingIntake } from "../../doubles/memory-store/state.ts";
 import { GETH_POOL, ROOMY_POOL } from "../../doubles/simulated-chain/pool.ts";
-import { SIGNERS, World } from "../world.ts";
+import { CHAIN_ID, SIGNERS, World } from "../world.ts";
 import { Callers, FURNACE, FURNACE_GAS, POOL, TRANSACTION_GAS_CAP } from "./callers.ts";
 import { Clerks } from "./clerks.ts";
 import { Consumer } from "./consumer.ts";
 import { Crew, TAG_DEPTHS } from "./crew.ts";
+import { Guests } from "./guests.ts";
 import { Holders } from "./holders.ts";
 import { Killers } from "./killers.ts";
 import { Losses } from "./losses.ts";
@@ -23,6 +25,7 @@ import { Reservers } from "./reservers.ts";
 import { Shadow } from "./shadow.ts";
 import { beginningOf, SPENDING_POLICIES, TOKEN, TOKEN_GAS } from "./spend-kinds.ts";
 import { Spenders } from "./spenders.ts";
+import { REVERTER, Sticklers } from "./sticklers.ts";
 import { Stops } from "./stops.ts";
 import { Terms } from "./terms.ts";
 import { Webhooks } from "./webhooks.ts";
@@ -44,6 +47,13 @@ const SWARM_SEEDS = 0xaeed_0000;
 const APART_SEEDS = 0xbeed_0000;
 const LOSS_SEEDS = 0xceed_0000;
 const SPEND_SEEDS = 0xdeed_0000;
+const ECHO_SEEDS = 0xfeed_0000;
+const NODE_KEY_SEEDS = 0x1ade_0000;
+const STICKLER_SEEDS = 0x2ade_0000;
+const GUEST_SEEDS = 0x3ade_0000;
+const HAND_SEEDS = 0x4ade_0000;
+const PRIVATE_SEEDS = 0x5ade_0000;
+const LAPSE_SEEDS = 0x6ade_0000;
 
 /** Shares of the seeds that have webhooks, and signatures of messages. Each takes time, so no seed must have all. */
 const WITH_WEBHOOKS = 0.3;
@@ -53,8 +63,18 @@ const WITH_CLERKS = 0.25;
 const WITH_SPENDERS = 0.3;
 /** Of those without webhooks, signatures and spenders. */
 const WITH_LOSSES = 0.2;
+/** Of those without limits of keys. */
+const WITH_STICKLERS = 0.4;
+const WITH_GUESTS = 0.25;
+/** Share of the seeds in which the chain's node holds the key of a signer, so that no node knows a hash before it sends. */
+const WITH_NODE_KEYS = 0.25;
+/** Of the other seeds: every node sends to a private endpoint first. */
+const WITH_PRIVATE_SENDS = 0.15;
 /** Share of the seeds in which some steps never happen and others often: what hides behind the usual mix. */
 const SWARMS = 0.4;
+
+/** How the chain's nodes treat nonces ahead of the next one. */
+const FUTURE_NONCES = ["queue", "queue", "queue", "queue", "refuseGaps", "refuseUnmined"] as const;
 
 /** Random choices with their weights, one of which is made at each step. */
 const STEPS = [
@@ -95,7 +115,7 @@ type Step = (typeof STEPS)[number][1];
 export const PARTS = [
   ...STEPS.map(([, step]) => step),
   ...(["lie about fees", "trust", "overpay", "lie about receipts", "invent blocks"] as const),
-  ...(["hold", "kill", "jump clock", "webhooks", "messages", "clerks", "spenders"] as const),
+  ...(["hold", "kill", "jump clock", "webhooks", "messages", "clerks", "spenders", "sticklers", "guests"] as const),
   ...(["delay commit", "jump database clock", "partition", "lie about state", "lose commits"] as const),
 ] as const;
 export type Part = (typeof PARTS)[number];
@@ -132,6 +152,10 @@ export interface Simulation {
   readonly messages: Messages | null;
   /** Null in a simulation whose API keys have no limits. */
   readonly spenders: Spenders | null;
+  /** Null in a simulation without callers who know their answers. */
+  readonly sticklers: Sticklers | null;
+  /** Null in a simulation without API keys that see only a part. */
+  readonly guests: Guests | null;
   /** Null in a simulation whose database loses commits. */
   readonly shadow: Shadow | null;
 }
@@ -146,6 +170,7 @@ export async function simulate(scenario: Scenario, trace?: Trace): Promise<Simul
   const weighted = weightsOf(new Dice(seed + SWARM_SEEDS));
   const clockDice = new Dice(seed + CLOCK_SEEDS);
   const apartDice = new Dice(seed + APART_SEEDS);
+  const handDice = new Dice(seed + HAND_SEEDS);
   const dice = new Dice(seed);
   const messageDice = new Dice(seed + MESSAGE_SEEDS);
   const hasMessages = messageDice.chance(WITH_MESSAGES);
@@ -172,11 +197,14 @@ export async function simulate(scenario: Scenario, trace?: Trace): Promise<Simul
   const spenders = hasSpenders ? new Spenders(world, spendDice, up) : null;
   const optional = { receivers: webhooks?.receivers ?? null, messages };
   const slowness = dice.pick([0, 5, 60]);
+  const isPrivate = world.nodeSigners.length === 0 && new Dice(seed + PRIVATE_SEEDS).chance(WITH_PRIVATE_SENDS);
   const crew: Crew = new Crew(world, dice, {
     slowness,
+    isPrivate,
     feeDice,
     wireDice: stopDice,
     clockDice,
+    lapseDice: new Dice(seed + LAPSE_SEEDS),
     stops,
     terms,
     ...optional,
@@ -186,17 +214,23 @@ export async function simulate(scenario: Scenario, trace?: Trace): Promise<Simul
   const lossDice = new Dice(seed + LOSS_SEEDS);
   const isPlain = webhooks === null && messages === null && spenders === null;
   const losses = lossDice.chance(WITH_LOSSES) && isPlain ? new Losses(world, lossDice) : null;
-  const shadow = losses === null ? new Shadow(world) : null;
+  const shadow = losses === null ? new Shadow(world, new Dice(seed + ECHO_SEEDS)) : null;
   const reservers = new Reservers(world, dice, crew.up);
   const operators = new Operators(world, dice, crew.up, stops);
   const payers = new Payers(world, feeDice, crew.up);
   const holders = new Holders(world, timeDice, crew.up, stops);
   const killers = new Killers(world, stopDice, crew.up, stops);
+  const sticklerDice = new Dice(seed + STICKLER_SEEDS);
+  const hasSticklers = sticklerDice.chance(WITH_STICKLERS) && !hasMessages && !hasSpenders && losses === null;
+  const sticklers = hasSticklers ? new Sticklers(world, sticklerDice, up, crew) : null;
+  const guestDice = new Dice(seed + GUEST_SEEDS);
+  const guests = guestDice.chance(WITH_GUESTS) && losses === null ? new Guests(world, guestDice, up) : null;
   const clerkDice = new Dice(seed + CLERK_SEEDS);
   const clerks = new Clerks(world, clerkDice, up);
   const actors = { callers, reservers, operators, payers, holders, killers, clerks };
   const hasClerks = clerkDice.chance(WITH_CLERKS);
-  const simulation = { world, ...actors, stops, terms, losses, consumer, crew, webhooks, messages, spenders, shadow };
+  const watches = { stops, terms, losses, consumer, shadow };
+  const simulation = { world, ...actors, ...watches, crew, webhooks, messages, spenders, sticklers, guests };
   const nodes = dice.int(1, MOST_NODES);
   for (let i = 0; i < nodes; i++) crew.start();
   void consumer.follow();
@@ -204,6 +238,7 @@ export async function simulate(scenario: Scenario, trace?: Trace): Promise<Simul
   const take = stepsOf(simulation, dice);
   for (let count = 1; count <= steps; count++) {
     const step = dice.weighted(weighted);
+    void crew.dearest;
     trace?.(world.clock.monotonicMs(), `step ${count}: ${step}${has(step) ? "" : " (left out)"}`);
     if (has(step)) take[step]();
     startLying(simulation, feeDice, has);
@@ -217,10 +252,13 @@ export async function simulate(scenario: Scenario, trace?: Trace): Promise<Simul
     if (apartDice.chance(0.03) && isPlain && has("jump database clock")) crew.jumpDatabaseClock(apartDice);
     if (losses?.step() === true && has("lose commits")) changeHistory(simulation, true);
     if (apartDice.chance(0.06) && has("partition")) crew.partition(apartDice);
+    if (handDice.chance(0.03) && has("close node")) crew.close(handDice);
     if (apartDice.chance(0.06) && has("lie about state")) crew.lieAboutState(apartDice);
     if (has("webhooks")) webhooks?.step(crew);
     if (has("messages")) messages?.step(crew);
     if (has("spenders")) spenders?.step();
+    if (has("sticklers")) sticklers?.step();
+    if (has("guests")) guests?.step();
     const hasClerksNow = hasClerks && has("clerks");
     if (hasClerksNow && clerkDice.chance(0.15)) clerks.read();
     if (hasClerksNow && clerkDice.chance(0.05)) clerks.act();
@@ -258,8 +296,11 @@ async function comeToRest(simulation: Simulation): Promise<void> {
 
 function makeWorld(seed: number, dice: Dice, policies: Policies | undefined): World {
   const feeDice = new Dice(seed - FEE_SEEDS);
+  const keyDice = new Dice(seed + NODE_KEY_SEEDS);
+  const nodeSigners = keyDice.chance(WITH_NODE_KEYS) ? SIGNERS.slice(2) : [];
   const world = new World({
     seed,
+    nodeSigners,
     hints: dice.chance(0.5),
     sessionLocks: dice.chance(0.7),
     settings: {
@@ -269,6 +310,9 @@ function makeWorld(seed: number, dice: Dice, policies: Policies | undefined): Wo
       maxAttempts: dice.pick([0, 0, 3]),
       stuckAfterMs: dice.pick([5_000, 30_000, 1_800_000]),
       staleReceiptTimeoutMs: 5_000,
+      grayZoneTimeoutMs: keyDice.pick([4_000, 30_000]),
+      grayZoneIntervalMs: 1_000,
+      publicAfterMs: keyDice.pick([null, 3_000, 15_000]),
       inFlightWindow: dice.pick([2, 8, 64]),
       nonceStateTimeoutMs: dice.pick([0, 1_000, 30_000]),
       blockQueueLength: dice.pick([1, 1_000]),
@@ -289,20 +333,22 @@ function makeWorld(seed: number, dice: Dice, policies: Policies | undefined): Wo
       ]),
     },
     node: {
-      pools: new Map([[POOL, SIGNERS]]),
+      pools: new Map([[POOL, SIGNERS.filter((signer) => !nodeSigners.includes(signer))]]),
       lease: LEASE,
       writer: { batchSize: dice.pick([1, 4, 200]), batchTimeoutMs: 2, shards: dice.pick([1, 256]) },
       queueLimit: dice.pick([5, 10_000]),
     },
     ...(policies === undefined ? {} : { policies }),
     chain: {
-      pool: dice.pick([GETH_POOL, ROOMY_POOL]),
+      pool: { ...dice.pick([GETH_POOL, ROOMY_POOL]), futureNonces: keyDice.pick(FUTURE_NONCES) },
+      refuseUnderBaseFee: keyDice.chance(0.15),
       tagDepths: TAG_DEPTHS,
       transactionGasCap: TRANSACTION_GAS_CAP,
     },
   });
   world.chain.burnGasAt(FURNACE, FURNACE_GAS);
   world.chain.burnGasAt(TOKEN, TOKEN_GAS);
+  world.chain.revertCallsTo(REVERTER, "0x");
   world.chain.mine(10);
   // Whether a mined transaction reverts must depend only on its payload, so that a reorg does not change it.
   world.chain.revertMined(({ value }) => value % 10n === 3n);
@@ -367,7 +413,7 @@ function reorganise(world: World, crew: Crew, dice: Dice): void {
   const dropped = dice.pick(["all", "none", "some"] as const);
   const drop = dropped === "all" ? "all" : () => dropped === "some" && dice.chance(0.5);
   world.chain.reorg(dice.int(1, 5), { drop, keepInPool: dice.chance(0.5) });
-  crew.count("reorg");
+  crew.reorganised();
 }
 
 /**
@@ -392,11 +438,19 @@ function changeHistory({ world, crew, stops, terms, losses }: Simulation, mayHav
   if (mayHaveLost) resumeLater(world, crew, stops);
 }
 
-function resumeLater(world: World, crew: Crew, stops: Stops): void {
+/**
+ * Resumes the lanes once, and again any that waits for an operator later: a lane that has lost its next nonce is
+ * suspended only when its owner compares it with the chain, perhaps after the operator has looked.
+ */
+function resumeLater(world: World, crew: Crew, stops: Stops, isFirst = true): void {
   world.clock.after(4_000, () => {
     const { state } = world.database;
-    if (state.epochHistory !== state.history) return resumeLater(world, crew, stops);
-    for (const row of state.lanes.values()) row.suspendedBy = null;
+    if (state.epochHistory !== state.history) return resumeLater(world, crew, stops, isFirst);
+    const epochOf = (signer: Address) => state.lane({ chainId: CHAIN_ID, signer })?.reconciledEpoch ?? 0;
+    if (SIGNERS.some((signer) => epochOf(signer) < state.feed.epoch)) resumeLater(world, crew, stops, false);
+    const lanes = [...state.lanes.values()];
+    if (!isFirst && lanes.every(({ suspendedBy }) => suspendedBy !== "HISTORY")) return;
+    for (const row of lanes) row.suspendedBy = null;
     // The end of a kill may be lost too.
     for (const [killId, kill] of state.kills) state.kills.set(killId, { ...kill, ended: true });
     stops.liftAll();
@@ -420,6 +474,7 @@ function openReservation({ reservationId, nonce, state }: Reservation): readonly
  */
 function isAtRest(simulation: Simulation): boolean {
   const { callers, reservers, operators, payers, holders, killers, clerks, webhooks, messages, spenders } = simulation;
+  if ((simulation.sticklers?.waiting ?? 0) + (simulation.guests?.waiting ?? 0) > 0) return false;
   if ((webhooks?.subscribers.waiting ?? 0) + (messages?.askers.waiting ?? 0) + (spenders?.waiting ?? 0) > 0)
     return false;
   const waiting = [callers, reservers, operators, payers, holders, killers, clerks].some((actor) => actor.waiting > 0);
@@ -446,6 +501,10 @@ function unrest(simulation: Simulation): readonly string[] {
     ...open.map(({ lane, nonce, txId, ...row }) => `${lane.signer} ${nonce} ${txId} is ${row.state}/${row.subState}`),
     ...(webhooks?.unrest() ?? []),
     ...((spenders?.waiting ?? 0) === 0 ? [] : [`${spenders?.waiting} spenders have no answer`]),
+    ...((simulation.sticklers?.waiting ?? 0) === 0
+      ? []
+      : [`${simulation.sticklers?.waiting} sticklers have no answer`]),
+    ...((simulation.guests?.waiting ?? 0) === 0 ? [] : [`${simulation.guests?.waiting} guests have no answer`]),
     ...((messages?.askers.waiting ?? 0) === 0 ? [] : [`${messages?.askers.waiting} askers have no signature`]),
     ...(seenBy(simulation).length === state.completions.length ? [] : ["the consumer has not seen everything"]),
   ];

@@ -22,8 +22,12 @@ export class SpendWatch {
   readonly counts = new Map<string, number>();
   /** Since when the shop's receivers are certainly forbidden; null if they may be allowed. */
   closedSince: number | null = null;
+  /** True while the policies in force are certainly ones that no node can read. */
+  isUnreadable = false;
   private readonly world: World;
   private readonly seen = new Set<string>();
+  /** Transactions with a step under policies that nobody can read: nothing is counted of it, nor given back. */
+  private readonly uncorrected = new Set<string>();
 
   constructor(world: World) {
     this.world = world;
@@ -35,6 +39,9 @@ export class SpendWatch {
   }
 
   private committed(applied: readonly Applied[]): void {
+    for (const { write, policies } of applied)
+      if (write.kind === "transition" && (policies?.unreadable.length ?? 0) > 0)
+        for (const { txId } of write.items) this.uncorrected.add(txId);
     if (!applied.some(({ write }) => CHANGING.includes(write.kind))) return;
     for (const row of this.world.database.state.transactions.values()) {
       if (row.nonce === null || isSettled(row.state)) continue;
@@ -52,7 +59,7 @@ export class SpendWatch {
   /** Everything that was counted, compared with what was paid. Call this at rest. */
   settled(): readonly string[] {
     const { state } = this.world.database;
-    const rows = this.world.rows().filter((row) => this.chargedFor(row) !== null);
+    const rows = this.world.rows().filter((row) => this.chargedFor(row) !== null && !this.uncorrected.has(row.txId));
     const wrong = rows.flatMap((row) => {
       const [counted, paid] = [this.chargedFor(row) as Amounts, this.paidFor(row)];
       if (counted.value === paid.value && counted.cost === paid.cost) return [];
@@ -78,6 +85,7 @@ export class SpendWatch {
     const isApproved = history.some(({ event }) => event === "approve");
     if (verdict === "approval" && !isApproved) complain("although nobody approved it");
     if (owner === SHOP && this.closedSince !== null) complain("although the new policies forbid it");
+    if (this.isUnreadable) complain("although nobody can read the policies");
     this.checkWindows(owner, complain);
     if (charged !== null && charged.value !== payload.value) complain(`and ${charged.value} is counted`);
     this.count(`spent by ${owner}`);

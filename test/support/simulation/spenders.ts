@@ -79,6 +79,7 @@ export class Spenders extends Actor {
   private async submit(): Promise<void> {
     const spend = this.dice.chance(0.4) ? drawBlob(this.dice) : drawSpend(this.dice);
     const serial = ++this.serial;
+    if (this.world.nodeSigners.includes(spend.signer)) return;
     const request = { signer: spend.signer, ttl: "3s", requestId: `reserved ${serial}` };
     const reserved = await this.once((api) => api.reserveNonce(request, spend.owner));
     if (typeof reserved !== "object" || reserved === null || this.dice.chance(0.3)) return;
@@ -108,7 +109,7 @@ export class Spenders extends Actor {
     this.begin(this.once((api) => api.act({ ...asked, action })).then(() => undefined));
   }
 
-  /** Changes the policies for a while. */
+  /** Changes the policies for a while: to stricter ones, or to ones that only a newer release can read. */
   private close(): void {
     if (this.isChanging) return;
     this.isChanging = true;
@@ -120,9 +121,13 @@ export class Spenders extends Actor {
     const put = (policies: unknown) =>
       this.once((api) => api.applyPolicies({ policies, reason: "drill" }, "operator:rules"));
     const isDone = (answer: unknown) => typeof answer === "object" && answer !== null;
-    if (isDone(await put(CLOSED_POLICIES.document))) this.watch.closedSince = this.world.clock.monotonicMs();
+    if (this.dice.chance(0.4)) {
+      this.world.database.applyUnreadable();
+      this.watch.isUnreadable = true;
+    } else if (isDone(await put(CLOSED_POLICIES.document))) this.watch.closedSince = this.world.clock.monotonicMs();
     await this.world.clock.sleep(ms);
     this.watch.closedSince = null;
+    this.watch.isUnreadable = false;
     while (!isDone(await put(SPENDING_POLICIES.document))) await this.world.clock.sleep(200);
   }
 
