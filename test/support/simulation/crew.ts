@@ -315,7 +315,11 @@ export class Crew {
       () => {
         if (member.phase === "starting") member.phase = "up";
       },
-      () => this.crash(member),
+      () => {
+        this.crash(member);
+        // A node that gave up its start while everything was broken ends only now; its supervisor starts it again.
+        if (this.isHealed && this.alive === 0) this.start();
+      },
     );
   }
 
