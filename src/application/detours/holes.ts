@@ -11,7 +11,7 @@
  * nothing). A crash leaves the hole, or what closed it; the next owner checks again for a whole time to live, because
  * it cannot know what was seen before.
  */
-import { countNotExceeded, highestCount } from "../../domain/chain/counts.ts";
+import { countNotExceeded, countReached, highestCount } from "../../domain/chain/counts.ts";
 import { watchDepth } from "../../domain/chain/finality.ts";
 import { FencepostError } from "../../domain/errors.ts";
 import type { Hole } from "../../domain/nonces/holes.ts";
@@ -97,7 +97,9 @@ function tendLowest(work: LaneWork) {
 
 async function tendOpen(work: LaneWork) {
   const { context, lane } = work;
-  const { hole, askedAtMs } = await lowestOpen(work);
+  const found = await lowestOpen(work);
+  if (found === "undecided") return;
+  const { hole, askedAtMs } = found;
   const holdsUp = hole !== null && isFirst(lane, hole.nonce) && hasAbove(lane, hole.nonce);
   if (!holdsUp) {
     await releaseHead(work);
@@ -152,7 +154,7 @@ function isLocal({ ports, lane }: LaneWork) {
 /**
  * The lowest hole that the chain's count has not passed, and the monotonic time at which the count was requested. A
  * nonce below the count is used and no longer a hole, but it is remembered for a while, because a reorg may make it a
- * hole again.
+ * hole again. "undecided": one endpoint says that the nonce is used, which the others do not confirm.
  */
 async function lowestOpen(work: LaneWork) {
   const { context, lane } = work;
@@ -163,9 +165,16 @@ async function lowestOpen(work: LaneWork) {
   const atMostMs = pays ? 0 : settings.pollIntervalMs;
   const { count, askedAtMs } = await lane.term.during(counts.mined(lane.lane.signer, { atMostMs }));
   happened(lane, countSeen, count);
-  const passed = holes.flatMap(({ nonce }) => (nonce < count ? [nonce] : []));
+  const proved = holes.some(({ nonce }) => nonce < count) ? await countProved(work) : count;
+  const passed = holes.flatMap(({ nonce }) => (nonce < proved ? [nonce] : []));
   await closePassed(work, passed);
-  return { hole: holes.find(({ nonce }) => nonce >= count) ?? null, askedAtMs };
+  const hole = holes.find(({ nonce }) => nonce >= proved) ?? null;
+  return hole !== null && hole.nonce < count ? "undecided" : { hole, askedAtMs };
+}
+
+/** The mined count that more than half of the endpoints have reached. */
+async function countProved({ context: { counts, follower }, lane }: LaneWork) {
+  return countReached(await lane.term.during(counts.everywhere(lane.lane.signer, follower.head?.number ?? 0)));
 }
 
 /**

@@ -1,6 +1,7 @@
 import { afterEach, describe, expect, it } from "vitest";
 import type { Hex } from "../../../src/domain/lane.ts";
 import { FakeSigner } from "../../doubles/memory-signer.ts";
+import { Faults } from "../../doubles/simulated-chain/faults.ts";
 import { createFakeCodec } from "../../support/fake-codec.ts";
 import { checkInvariants } from "../../support/invariants.ts";
 import { OperatedWorld } from "../../support/operations.ts";
@@ -193,6 +194,27 @@ describe("a nonce gap that another program filled", () => {
     await ops.settled(above);
     await world.until(() => alerts(second).includes("HOLE_USED_ELSEWHERE"));
   });
+});
+
+// protects [Holes] src/application/detours/holes.ts
+it("a nonce gap that one of two endpoints calls used stays open, and is filled when the false count ends", async () => {
+  world = new World({ settings: { confirmations: 2, holePolicy: "heal" } });
+  ops = new OperatedWorld(world);
+  const entry = world.addNode({ elsewhere: { chain: world.chain, faults: new Faults() } });
+  await world.settle(entry.node.start());
+  const { reservationId, nonce } = await reserve(entry);
+  const above = await ops.sent(entry);
+  entry.faults.lieAboutNonce(() => nonce + 7);
+  await world.settle(entry.node.api.releaseNonce(reservationId));
+  await world.clock.advance(10_000);
+  world.chain.mine(80);
+  await world.clock.advance(10_000);
+  expect(world.database.state.holes()).toMatchObject([{ nonce }]);
+  expect(ops.row(above).state).not.toBe("CONFIRMED");
+  entry.faults.lieAboutNonce(null);
+  await ops.settled(above);
+  expect(ops.outcome(above)).toBe("CONFIRMED");
+  checkInvariants(world);
 });
 
 describe("the explanation of a transaction above an unused nonce", () => {

@@ -80,17 +80,24 @@ export class Callers extends Actor {
     const value = ++this.serial;
     const known = this.wishes.length === 0 ? null : this.dice.pick(this.wishes);
     if (known !== null && this.dice.chance(0.15)) return known;
-    if (known !== null && this.dice.chance(0.05)) return { ...known, value };
+    if (known !== null && this.dice.chance(0.05))
+      return { ...known, signer: this.repairable(known.signer, value), value };
     const picked = this.dice.pick(SIGNERS);
-    // Gas that the chain refuses is lowered by another payload, which waits for the hash of the first one. A node that
-    // holds the key reports none for what it refused, so only an operator can repair that.
-    const isStuck = this.world.nodeSigners.includes(picked) && receiverOf(value).to === FURNACE;
-    const signer: Wish["signer"] = value % 5 === 2 ? POOL : isStuck ? (SIGNERS[0] as Address) : picked;
+    const signer = value % 5 === 2 ? POOL : this.repairable(picked, value);
     const time = this.time();
     if (this.dice.chance(0.15)) return { signer, requestId: null, value, poison: this.dice.chance(0.15), ...time };
     const wish = { signer, requestId: `request ${value}`, value, poison: false, ...time };
     this.wishes.push(wish);
     return wish;
+  }
+
+  /**
+   * Gas that the chain refuses is lowered by another payload, which waits for the hash of the first one. A node that
+   * holds the key reports none for what it refused, so only an operator can repair that: another signer is used.
+   */
+  private repairable(signer: Wish["signer"], value: number): Wish["signer"] {
+    const isStuck = signer !== POOL && this.world.nodeSigners.includes(signer) && receiverOf(value).to === FURNACE;
+    return isStuck ? (SIGNERS[0] as Address) : signer;
   }
 
   /** Some requests have a short deadline, which for some is over before a node receives them. */

@@ -798,8 +798,7 @@ export class Crew {
   /** True if a crash that nobody armed happens here. */
   private strikes(name: Failpoint): boolean {
     if (name !== UNFORESEEN.name || this.isHealed) return false;
-    // An endpoint that lies to the next owner about the count keeps the free nonce from being used again. If a chain's
-    // node holds the key, Fencepost only reports such a hole, and an operator must repair it.
+    // If a chain's node holds the key, Fencepost only reports such a hole, and an operator must repair it.
     return this.world.nodeSigners.length === 0 && this.lapseDice.chance(UNFORESEEN.chance);
   }
 
