@@ -16,6 +16,7 @@ export function wordsOf(outcome: LedgerOutcome): string {
       return outcome.items
         .map((item) => {
           if (item.result === "created") return `created ${item.nonce}`;
+          if (item.result === "held" && item.unreadable === true) return "unreadable";
           if (item.result === "duplicate") return `${item.samePayload ? "again" : "reused"} ${item.existing.txId}`;
           return item.result;
         })

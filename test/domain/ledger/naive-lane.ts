@@ -59,6 +59,8 @@ export class NaiveLane {
   mayHaveLost = false;
   /** True while the policies in force are ones that nobody can read. */
   unreadable = false;
+  /** Nonces below it may have been used by what the database has lost. */
+  epochFloor = 0;
   /**
    * What holds each assigned nonce: `tx:…`, `reserved:…`, or `hole:` with the reason why the nonce is unused. A nonce
    * below the lane's next nonce without an entry was skipped.
@@ -270,12 +272,13 @@ export class NaiveLane {
     const twin = this.transactions.get(owner ?? "") ?? ofPool ?? this.transactions.get(isNamed ? txId : "");
     const isItself = twin?.txId === txId && intakeId !== undefined && this.transactions.get(txId)?.state === "CREATED";
     if (twin !== undefined && !isItself) return `${twin.fingerprint === fingerprint ? "again" : "reused"} ${twin.txId}`;
-    if (this.givesNoNonce()) return "held";
+    if (this.givesNoNonce()) return this.isHeld() ? "held" : "unreadable";
     if (intakeId !== undefined && this.waiting.get(intakeId)?.txId !== txId) throw new Error("it does not wait");
     if (intakeId !== undefined && this.waiting.get(intakeId)?.held === true) return "held";
     if (isOver(validUntil, nowMs)) return "expired";
     if (intakeId !== undefined && this.waiting.get(intakeId)?.approval?.approved === false) return "awaiting";
     if (intakeId === undefined && this.transactions.has(txId)) throw new Error("it exists");
+    if (judged === "awaiting" && intent.exactNonce !== undefined) return "forbidden";
     if (judged === "awaiting") this.insert(intent, null, true, { state: "CREATED", subState: "AWAITING_APPROVAL" });
     if (judged !== undefined) return judged;
     const isPinned = intent.exactNonce !== undefined;
@@ -291,7 +294,9 @@ export class NaiveLane {
   }
 
   private move(item: TransitionItem, judged: Judged): string {
-    return judged.judged ?? (this.moves(item, judged.nowMs) ? "applied" : "conflict");
+    if (judged.judged !== undefined) return judged.judged;
+    if (!this.moves(item, judged.nowMs)) return "conflict";
+    return this.unreadable && item.spends !== undefined ? "forbidden" : "applied";
   }
 
   private moves(item: TransitionItem, nowMs: number): boolean {
@@ -340,7 +345,7 @@ export class NaiveLane {
     const left = tx.nonce as number;
     if (event !== "giveUp" && event !== "expire" && nonce === null) return true;
     if (tx.attempts > 0) throw new Error("it was signed");
-    if (nonce !== null && tx.pinned) throw new Error("its caller named its nonce");
+    if (nonce !== null && (tx.pinned || left < this.epochFloor)) throw new Error("it may not move");
     if (nonce !== null && (nonce >= left || !this.isFree(nonce))) return false;
     this.places.delete(left);
     this.places.set(left, nonce === null ? "hole:givenUp" : "hole:shiftedDown");

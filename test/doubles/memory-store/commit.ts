@@ -3,6 +3,7 @@ import { defined } from "../../../src/domain/defined.ts";
 import { type Fence, type Lane, laneKey } from "../../../src/domain/lane.ts";
 import {
   apply,
+  type Change,
   type Guard,
   inOrder,
   type Ledger,
@@ -31,6 +32,7 @@ export interface Applied {
   readonly after: Ledger;
   readonly write: LedgerWrite;
   readonly outcome: LedgerOutcome;
+  readonly changes: readonly Change[];
   readonly at: Date;
   readonly policies: Policies | null;
 }
@@ -91,7 +93,7 @@ function applyWrite(work: Work, write: LedgerWrite): WriteOutcome {
   const lane = state.lane(write.fence.lane) as LaneRow;
   const before = readFor(state, write, work.policies);
   const { ledger, outcome, changes } = apply(before, write, now);
-  work.applied.push({ before, after: ledger, write, outcome, at: now, policies: work.policies });
+  work.applied.push({ before, after: ledger, write, outcome, changes, at: now, policies: work.policies });
   // Keep the policy charges that are already recorded, even if this node has no policies.
   log.assign(lane, { ledger: ledger.guard === null ? { ...ledger, guard: lane.ledger.guard } : ledger });
   if (ledger.guard !== null) log.set(state.keyUse, ledger.lane.chainId, ledger.guard.keyUse);

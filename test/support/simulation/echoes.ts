@@ -1,7 +1,10 @@
-import type { Fence } from "../../../src/domain/lane.ts";
-import type { LedgerWrite } from "../../../src/domain/ledger/index.ts";
+import type { Fence, Lane } from "../../../src/domain/lane.ts";
+import type { Ledger, LedgerWrite } from "../../../src/domain/ledger/index.ts";
+import { unreadablePolicies } from "../../../src/domain/policy/parse.ts";
+import type { Policies } from "../../../src/domain/policy/policy.ts";
 import type { Dice } from "../../../src/main/dev/chaos/dice.ts";
 import type { DatabaseState } from "../../doubles/memory-store/state.ts";
+import { Aims, type Known } from "./aims.ts";
 
 /** Fields of writes that an echo may take from another write of the same kind. */
 const EXCHANGED: ReadonlySet<string> = new Set([
@@ -21,10 +24,20 @@ const EXCHANGED: ReadonlySet<string> = new Set([
   ],
   ...["event", "to", "subState", "sendRequested", "expires", "kind"],
 ]);
+/** Fields that count nonces: an echo may take one near the lane's next nonce. */
+const COUNTING: ReadonlySet<string> = new Set(["nonce", "floor", "below", "from", "exactNonce"]);
+/** Fields that an echo may leave out. */
+const OPTIONAL: ReadonlySet<string> = new Set(["attempt", "claim", "validUntil", "exactNonce", "mayExist"]);
+/** Fields of which an echo may take one from a write of any kind. */
+const ANYWHERE: ReadonlySet<string> = new Set(["decision"]);
 /** Most writes of a kind, and most values of a field, that are remembered. */
 const MOST = 40;
 /** Share of the echoes that are about an intent without a nonce, if one waits. */
 const OF_INTAKE = 0.3;
+/** Share of the echoes that name another lane than the one that is locked for them. */
+const OF_ANOTHER_LANE = 0.02;
+/** Share of the echoes that are about what the lane holds at this moment. */
+const AIMED = 0.4;
 /** By how much the time of an echo may differ from now, in ms. */
 const OTHER_TIMES_MS = [0, 0, 0, -3_600_000, -6_000, 6_000, 3_600_000] as const;
 
@@ -37,9 +50,11 @@ export class Echoes {
   /** Writes by kind; steps by their event, because most are of few kinds. */
   private readonly writes = new Map<string, LedgerWrite[]>();
   private readonly values = new Map<string, unknown[]>();
+  private readonly aims: Aims;
 
   constructor(dice: Dice) {
     this.dice = dice;
+    this.aims = new Aims(dice);
   }
 
   /** Remembers a write. */
@@ -58,13 +73,63 @@ export class Echoes {
     const { dice } = this;
     const ofIntake = dice.chance(OF_INTAKE) ? this.aboutIntake(fence, state) : null;
     if (ofIntake !== null) return { write: ofIntake, at: this.timeNear(now) };
+    const aimed = dice.chance(AIMED) ? this.aims.write(fence, state, this.known()) : null;
+    if (aimed !== null) return { write: aimed, at: this.endNear(aimed, state) ?? this.timeNear(now) };
     const writes = dice.pick([...this.writes.values()]);
     const own = writes.filter((each) => each.fence.lane.signer === fence.lane.signer);
     const chosen = dice.pick(own.length > 0 && dice.chance(0.8) ? own : writes);
     const places = dice.chance(0.25) ? [] : this.placesIn(chosen);
     const place = places.length === 0 ? null : dice.pick(places);
-    const echo = place === null ? chosen : this.exchanged(chosen, place);
-    return { write: { ...(echo as LedgerWrite), fence }, at: this.timeNear(now) };
+    const cursor = state.lane(fence.lane)?.cursor ?? 0;
+    const echo = (place === null ? chosen : this.exchanged(chosen, place, cursor)) as LedgerWrite;
+    const write = { ...(dice.chance(0.1) ? this.extended(echo, cursor) : echo), fence };
+    return { write, at: this.endNear(write, state) ?? this.timeNear(now) };
+  }
+
+  private decisions(): Known["decisions"] {
+    return (this.values.get("decision") ?? []) as Known["decisions"];
+  }
+
+  private known(): Known {
+    const written = [...this.writes.values()].flat();
+    return {
+      steps: written.flatMap((write) => (write.kind === "transition" ? write.items : [])),
+      items: written.flatMap((write) => (write.kind === "allocate" ? write.items : [])),
+      binds: written.filter((write) => write.kind === "bind"),
+      decisions: this.decisions().filter(({ actionKey }) => actionKey !== undefined),
+    };
+  }
+
+  /** The policies of an echo: now and then ones that nobody can read, if there are any. */
+  policies(known: Policies | null): Policies | null {
+    return known !== null && this.dice.chance(0.05) ? unreadablePolicies({}, ["a rule that nobody knows"]) : known;
+  }
+
+  /** The lane of an echo: now and then one that waits for an operator since the database's history changed. */
+  heldNow(ledger: Ledger): Ledger {
+    return this.dice.chance(0.05) ? { ...ledger, suspendedBy: "HISTORY" } : ledger;
+  }
+
+  /** The lane that a write names instead of the one that is locked for it; null: the same. */
+  otherLane({ lane }: Fence, state: DatabaseState): Lane | null {
+    const others = [...state.lanes.values()].filter((each) => each.lane.signer !== lane.signer);
+    return others.length > 0 && this.dice.chance(OF_ANOTHER_LANE) ? this.dice.pick(others).lane : null;
+  }
+
+  /** An allocation with a nonce that its caller names. */
+  private extended(write: LedgerWrite, cursor: number): LedgerWrite {
+    if (write.kind !== "allocate") return write;
+    const exactNonce = cursor + this.dice.int(-1, 1);
+    return { ...write, items: write.items.map((item) => ({ ...item, intent: { ...item.intent, exactNonce } })) };
+  }
+
+  /** The very millisecond at which a reservation ends, for a write that ends reservations. */
+  private endNear({ kind, fence }: LedgerWrite, state: DatabaseState): Date | null {
+    if (kind !== "expire" && kind !== "release" && kind !== "bind") return null;
+    const open = state
+      .reservations()
+      .filter(({ lane, state }) => lane.signer === fence.lane.signer && state === "RESERVED");
+    return open.length > 0 && this.dice.chance(0.4) ? this.dice.pick(open).expiresAt : null;
   }
 
   /** A nonce for an intent that still waits, or a decision about it. Null if none waits for this lane. */
@@ -97,9 +162,10 @@ export class Echoes {
     for (const [name, each] of fieldsOf(value)) {
       const to = pathTo(path, value, name);
       if (EXCHANGED.has(name)) {
-        const known = this.values.get(to) ?? [];
-        this.values.set(to, known);
-        this.keep(known, each);
+        const place = ANYWHERE.has(name) ? name : to;
+        const known = this.values.get(place) ?? [];
+        this.values.set(place, known);
+        if (!ANYWHERE.has(name) || each !== null) this.keep(known, each);
       }
       this.collect(to, each);
     }
@@ -113,18 +179,30 @@ export class Echoes {
     ]);
   }
 
-  private exchanged(write: LedgerWrite, place: readonly string[]): unknown {
+  private exchanged(write: LedgerWrite, place: readonly string[], cursor: number): unknown {
     const change = (value: unknown, [name = "", ...rest]: readonly string[], path: string): unknown => {
       const to = pathTo(path, value, name);
-      const known = this.values.get(to) ?? [];
       const before = (value as Record<string, unknown>)[name];
-      const after = rest.length > 0 ? change(before, rest, to) : known.length === 0 ? before : this.dice.pick(known);
+      const mayLack = rest.length === 0 && OPTIONAL.has(name) && write.kind !== "bind";
+      if (mayLack && this.dice.chance(0.2)) return without(value as object, name);
+      const after = rest.length > 0 ? change(before, rest, to) : this.valueFor(name, to, { before, cursor });
       if (Array.isArray(value)) return value.map((each, index) => (String(index) === name ? after : each));
       return { ...(value as object), [name]: after };
     };
     return change(write, place, write.kind);
   }
+
+  private valueFor(name: string, to: string, { before, cursor }: { before: unknown; cursor: number }): unknown {
+    const near = () => Math.max(0, cursor + this.dice.int(-5, 2));
+    if (COUNTING.has(name) && this.dice.chance(0.5)) return near();
+    if (name === "fill" && this.dice.chance(0.5)) return [near()];
+    const known = this.values.get(ANYWHERE.has(name) ? name : to) ?? [];
+    return known.length === 0 ? before : this.dice.pick(known);
+  }
 }
+
+const without = (value: object, name: string) =>
+  Object.fromEntries(Object.entries(value).filter(([each]) => each !== name));
 
 /** The write, with one of its items each, so that one that is refused hides no other. */
 function singlesOf(write: LedgerWrite): readonly LedgerWrite[] {

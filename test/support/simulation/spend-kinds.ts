@@ -35,12 +35,15 @@ const BLOB_GAS = 131_072n;
 const PLAIN_GAS = 21_000n;
 const CALL_GAS = 60_000n;
 const TRANSFER = "a9059cbb";
+const MINT = "6ecd2306";
 
 /** The second signer has limits that nobody reaches, so everything is counted; the third allows its receivers alone. */
 const [, COUNTED, STRICT] = SIGNERS as readonly [Address, Address, Address];
 const NEVER_REACHED = String(10n ** 30n);
 
 export const VALUES = { perTransaction: 100n * UNIT, perHour: 130n * UNIT, perDay: 190n * UNIT };
+/** How long a request of the shop waits for its approval, by the shortest of its policies. */
+export const SHOP_WAITS_MS = 2_000;
 const APPROVED_ABOVE = 60n * UNIT;
 const COST = PLAIN_GAS * FEE + 10n * UNIT;
 export const COSTS = { perTransaction: COST, perHour: 2n * COST, perDay: 3n * COST };
@@ -84,19 +87,24 @@ const wei = (limits: Readonly<Record<string, bigint>>) =>
 function documentWith(receivers: readonly Address[]) {
   const bounds = { to: { in: [FRIEND, TO] }, amount: { min: String(LEAST), max: String(MOST) } };
   const transfer = { function: "transfer(address to,uint256 amount)", arguments: bounds };
+  const mint = { function: "mint(uint8 kind)", arguments: { kind: { min: String(LEAST) } } };
   return {
     signers: {
-      [COUNTED]: { maxValue: { perDay: NEVER_REACHED }, maxCost: { perHour: NEVER_REACHED } },
+      [COUNTED]: {
+        requireApproval: { aboveValue: String(APPROVED_ABOVE), expiresAfter: "4s" },
+        maxValue: { perDay: NEVER_REACHED },
+        maxCost: { perHour: NEVER_REACHED },
+      },
       [STRICT]: { to: [TO, TOKEN, FRIEND, `0x${"f".repeat(40)}`, "deploy"] },
     },
     keys: {
       [SHOP]: {
         chains: [CHAIN_ID],
         to: receivers,
-        selectors: ["0x", "transfer(address,uint256)"],
-        calls: [transfer],
+        selectors: ["0x", "transfer(address,uint256)", "mint(uint8)"],
+        calls: [transfer, mint],
         maxValue: wei(VALUES),
-        requireApproval: { aboveValue: String(APPROVED_ABOVE), expiresAfter: "2s" },
+        requireApproval: { aboveValue: String(APPROVED_ABOVE), expiresAfter: `${SHOP_WAITS_MS}ms` },
       },
       [ABROAD]: { chains: [1] },
       [BUILDER]: { to: ["deploy"], selectors: ["deploy"] },
@@ -120,6 +128,17 @@ export function verdictOf({ signer, owner, payload }: Spend, at: Date): Verdict 
   const cost = value + gas * FEE + blobCostOf(payload);
   if (signer === STRICT && to === STRANGER) return "never";
   const minute = at.getUTCHours() * 60 + at.getUTCMinutes();
+  const ofKey = verdictOfKey({ owner, payload, minute, cost });
+  return ofKey === "allowed" && signer === COUNTED && value > APPROVED_ABOVE ? "approval" : ofKey;
+}
+
+interface OfKey extends Pick<Spend, "owner" | "payload"> {
+  readonly minute: number;
+  readonly cost: bigint;
+}
+
+function verdictOfKey({ owner, payload, minute, cost }: OfKey): Verdict {
+  const { to, value } = payload;
   switch (owner) {
     case SHOP:
       if (!shopMayCall(payload) || value > VALUES.perTransaction) return "never";
@@ -146,6 +165,7 @@ export function verdictOf({ signer, owner, payload }: Spend, at: Date): Verdict 
 function shopMayCall({ to, data }: SpentPayload): boolean {
   if (to !== TO && to !== TOKEN) return false;
   if (data === "0x") return true;
+  if (data.startsWith(`0x${MINT}`)) return [LEAST, 255n].includes(BigInt(`0x${data.slice(10)}`));
   if (!data.toLowerCase().startsWith(`0x${TRANSFER}`)) return false;
   const [receiver, amount] = [data.slice(10, 74).toLowerCase(), data.slice(74, 138)];
   if (amount.length < 64) return false;
@@ -155,6 +175,10 @@ function shopMayCall({ to, data }: SpentPayload): boolean {
 
 function transferOf(receiver: string, amount: bigint, selector = TRANSFER): Hex {
   return `0x${selector}${receiver.padStart(64, "0")}${amount.toString(16).padStart(64, "0")}`;
+}
+
+function mintOf(kind: bigint): Hex {
+  return `0x${MINT}${kind.toString(16).padStart(64, "0")}`;
 }
 
 /** Draws a payload with a blob: below and above what a key may pay, or above every ceiling. */
@@ -195,6 +219,7 @@ function payloadsOf(owner: (typeof OWNERS)[number]): readonly Partial<SpentPaylo
         { ...call, data: transferOf(friend, 7n).slice(0, 100) as Hex },
         { ...call, data: transferOf(friend, 7n, "095ea7b3") },
         { ...call, data: "0xa905" },
+        ...[LEAST, LEAST - 1n, 255n, 256n + LEAST].map((kind) => ({ ...call, data: mintOf(kind) })),
       ];
     case BUILDER:
       return [deploy, {}, { ...call, data: transferOf(friend, 7n) }];

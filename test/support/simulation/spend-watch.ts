@@ -1,12 +1,12 @@
 import type { LedgerWrite } from "../../../src/domain/ledger/index.ts";
-import { standing } from "../../../src/domain/policy/charges.ts";
+import { type Charge, standing } from "../../../src/domain/policy/charges.ts";
 import { type Amounts, hourOf, NOTHING, plus, type Use } from "../../../src/domain/policy/use.ts";
 import { feeCap } from "../../../src/domain/transaction/fees.ts";
 import { isSettled } from "../../../src/domain/transaction/transitions.ts";
 import type { Applied } from "../../doubles/memory-store/commit.ts";
 import type { LaneRow, TransactionRow } from "../../doubles/memory-store/state.ts";
 import { CHAIN_ID, type World } from "../world.ts";
-import { COSTLY, COSTS, SHOP, type SpentPayload, VALUES, verdictOf } from "./spend-kinds.ts";
+import { COSTLY, COSTS, SHOP, SHOP_WAITS_MS, type SpentPayload, VALUES, verdictOf } from "./spend-kinds.ts";
 
 const DAY_MS = 86_400_000;
 const CHANGING: readonly LedgerWrite["kind"][] = ["allocate", "transition", "bind", "settleIntake", "expire"];
@@ -26,6 +26,8 @@ export class SpendWatch {
   isUnreadable = false;
   private readonly world: World;
   private readonly seen = new Set<string>();
+  /** Requests that waited for an approval. */
+  private readonly waited = new Set<string>();
   /** Transactions with a step under policies that nobody can read: nothing is counted of it, nor given back. */
   private readonly uncorrected = new Set<string>();
 
@@ -43,11 +45,22 @@ export class SpendWatch {
       if (write.kind === "transition" && (policies?.unreadable.length ?? 0) > 0)
         for (const { txId } of write.items) this.uncorrected.add(txId);
     if (!applied.some(({ write }) => CHANGING.includes(write.kind))) return;
+    for (const { intent, approval, createdAt } of this.world.database.state.intake.values()) {
+      if (intent.owner !== SHOP || approval === null || this.waited.has(intent.txId)) continue;
+      this.waited.add(intent.txId);
+      const ms = approval.expiresAt.getTime() - createdAt.getTime();
+      if (ms !== SHOP_WAITS_MS) this.violations.push(`${intent.txId} waits ${ms} ms for its approval`);
+    }
     for (const row of this.world.database.state.transactions.values()) {
       if (row.nonce === null || isSettled(row.state)) continue;
       const charged = this.chargedFor(row);
       const dearest = row.attempts.filter(({ kind }) => kind !== "external").map(({ gas, fees }) => gas * feeCap(fees));
       const most = dearest.reduce((a, b) => (a > b ? a : b), 0n);
+      const first = (this.chargesOf(row)[0]?.cost ?? 0n) - row.payload.value;
+      const isUnchanged = row.attempts.length > 0 && row.change === undefined;
+      const isOwn = isUnchanged && row.attempts.every(({ kind }) => kind === "initial" || kind === "reprice");
+      if (charged !== null && isOwn && charged.cost > row.payload.value + (first > most ? first : most))
+        this.violations.push(`${row.txId} may cost ${most} beside its value, and ${charged.cost} is counted`);
       if (charged !== null && charged.cost < most)
         this.violations.push(`${row.txId} may cost ${most}, and ${charged.cost} is counted`);
       if (row.requestId?.startsWith(SPENT) !== true || this.seen.has(row.txId)) continue;
@@ -61,6 +74,8 @@ export class SpendWatch {
     const { state } = this.world.database;
     const rows = this.world.rows().filter((row) => this.chargedFor(row) !== null && !this.uncorrected.has(row.txId));
     const wrong = rows.flatMap((row) => {
+      const misplaced = this.misplaced(row);
+      if (misplaced !== null) return `${row.txId} ${misplaced}`;
       const [counted, paid] = [this.chargedFor(row) as Amounts, this.paidFor(row)];
       if (counted.value === paid.value && counted.cost === paid.cost) return [];
       return `${row.txId} paid ${paid.value}/${paid.cost}, and ${counted.value}/${counted.cost} is counted`;
@@ -71,7 +86,32 @@ export class SpendWatch {
     );
     const keys = state.keyUse.get(CHAIN_ID)?.every() ?? [];
     const ofKeys = keys.flatMap(([key, use]) => this.compared(`key ${key}`, use, ({ owner }) => owner === key));
-    return [...wrong, ...ofSigners, ...ofKeys];
+    const counted = new Set(keys.map(([key]) => key));
+    const uncounted = rows.flatMap(({ owner, txId }) =>
+      owner === null || counted.has(owner) ? [] : [`${txId} of ${owner}`],
+    );
+    return [...wrong, ...ofSigners, ...ofKeys, ...uncounted.map((what) => `${what} is counted for no key`)];
+  }
+
+  /** What was given back is of the latest hours, and never more than an hour had; null if so. */
+  private misplaced(row: TransactionRow): string | null {
+    const charges = this.chargesOf(row);
+    const idle = charges.some(({ value, cost, moves, settles }, place) => {
+      return value === 0n && cost === 0n && !settles && moves === charges[place - 1]?.moves;
+    });
+    if (idle) return "is counted once more for nothing";
+    const hours = [...new Set(charges.map(({ hourMs }) => hourMs))].sort((a, b) => b - a);
+    for (const amount of ["value", "cost"] as const) {
+      const sum = (hour: number, isIn: (settles: boolean) => boolean) =>
+        charges.reduce((all, each) => (each.hourMs === hour && isIn(each.settles) ? all + each[amount] : all), 0n);
+      const left = hours.map((hour) => sum(hour, () => true));
+      const reduced = hours.map((hour) => sum(hour, (settles) => settles) < 0n);
+      if (left.some((each) => each < 0n)) return `gives back more ${amount} of an hour than it had`;
+      const earliest = reduced.lastIndexOf(true);
+      if (left.slice(0, Math.max(0, earliest)).some((each) => each > 0n))
+        return `gives ${amount} back of an early hour first`;
+    }
+    return null;
   }
 
   private allocated(row: TransactionRow, charged: Amounts | null): void {
@@ -100,9 +140,13 @@ export class SpendWatch {
       complain("above its limits");
   }
 
-  private chargedFor({ lane, txId }: TransactionRow): Amounts | null {
-    const charges = (this.world.database.state.lane(lane) as LaneRow).ledger.guard?.charges.get(txId) ?? null;
-    return charges === null || charges.length === 0 ? null : standing(charges);
+  private chargedFor(row: TransactionRow): Amounts | null {
+    const charges = this.chargesOf(row);
+    return charges.length === 0 ? null : standing(charges);
+  }
+
+  private chargesOf({ lane, txId }: TransactionRow): readonly Charge[] {
+    return (this.world.database.state.lane(lane) as LaneRow).ledger.guard?.charges.get(txId) ?? [];
   }
 
   /** What the mined transaction paid, if it is ours. */

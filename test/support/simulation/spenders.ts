@@ -147,6 +147,8 @@ export class Spenders extends Actor {
   private judge(spend: Spend, verdict: Verdict | null, answer: unknown): void {
     const what = `${spend.owner} with ${describe(spend)}`;
     if (!(answer instanceof FencepostError)) {
+      if (verdict === "allowed" && this.waitsForApproval(answer))
+        this.absurd.push(`${what} waits for an approval that no policy asks for`);
       if (verdict === "never") this.absurd.push(`${what} was accepted, and a policy forbids it`);
       return;
     }
@@ -164,6 +166,13 @@ export class Spenders extends Actor {
     const isSmall = isFull && spend.payload.value === 0n && rule.includes("maxValue");
     if (isSmall || (verdict === "allowed" && !isFull && !isClosed))
       this.absurd.push(`${what} was forbidden by ${rule}`);
+  }
+
+  private waitsForApproval(answer: unknown): boolean {
+    const { txId } = answer as { readonly txId?: string };
+    return waitingIntake(this.world.database.state).some(
+      ({ intent, approval }) => intent.txId === txId && approval?.approved === false,
+    );
   }
 
   /** Asks once. Null: no answer, or one that may change. An error is returned. */
