@@ -11,12 +11,10 @@
  * nothing). A crash leaves the hole, or what closed it; the next owner checks again for a whole time to live, because
  * it cannot know what was seen before.
  */
-import { countNotExceeded, countReached, highestCount } from "../../domain/chain/counts.ts";
+import { countReached, highestCount } from "../../domain/chain/counts.ts";
 import { watchDepth } from "../../domain/chain/finality.ts";
 import { FencepostError } from "../../domain/errors.ts";
 import type { Hole } from "../../domain/nonces/holes.ts";
-import { headStands } from "../../domain/pace/count-events.ts";
-import type { StandingHead } from "../../domain/pace/lane-pace.ts";
 import {
   blockedBy,
   callersLookedFor,
@@ -41,6 +39,7 @@ import { placeHolder, stick } from "./another-attempt.ts";
 import { changeTracked } from "./change-payload.ts";
 
 import { awaitsLessGas } from "./reprice.ts";
+import { findSkipped, NONCES_AT_ONCE } from "./skipped-nonces.ts";
 
 export function tendHoles(ports: LanePorts, context: ChainContext, lane: OwnedLane): Working {
   const work = { ports, context, lane };
@@ -97,9 +96,9 @@ function tendLowest(work: LaneWork) {
 
 async function tendOpen(work: LaneWork) {
   const { context, lane } = work;
-  const found = await lowestOpen(work);
-  if (found === "undecided") return;
-  const { hole, askedAtMs } = found;
+  const lowest = await lowestOpen(work);
+  if (lowest === null) return;
+  const { hole, askedAtMs } = lowest;
   const holdsUp = hole !== null && isFirst(lane, hole.nonce) && hasAbove(lane, hole.nonce);
   if (!holdsUp) {
     await releaseHead(work);
@@ -154,27 +153,26 @@ function isLocal({ ports, lane }: LaneWork) {
 /**
  * The lowest hole that the chain's count has not passed, and the monotonic time at which the count was requested. A
  * nonce below the count is used and no longer a hole, but it is remembered for a while, because a reorg may make it a
- * hole again. "undecided": one endpoint says that the nonce is used, which the others do not confirm.
+ * hole again. Null: one endpoint says that the nonce is used, which the others do not confirm.
  */
 async function lowestOpen(work: LaneWork) {
-  const { context, lane } = work;
+  const { lane } = work;
   const { holes } = lane.nonces;
-  const { settings, counts } = context;
+  const { settings, counts, follower } = work.context;
   // Request the transaction count anew before a placeholder is paid for.
   const pays = (settings.holePolicy === "heal" || settings.expiredReservations === "placeholder") && isLocal(work);
   const atMostMs = pays ? 0 : settings.pollIntervalMs;
   const { count, askedAtMs } = await lane.term.during(counts.mined(lane.lane.signer, { atMostMs }));
   happened(lane, countSeen, count);
-  const proved = holes.some(({ nonce }) => nonce < count) ? await countProved(work) : count;
-  const passed = holes.flatMap(({ nonce }) => (nonce < proved ? [nonce] : []));
-  await closePassed(work, passed);
+  const isClaimed = holes.some(({ nonce }) => nonce < count);
+  const all = isClaimed ? await lane.term.during(counts.everywhere(lane.lane.signer, follower.head?.number ?? 0)) : [];
+  const proved = isClaimed ? countReached(all) : count;
+  await closePassed(
+    work,
+    holes.flatMap(({ nonce }) => (nonce < proved ? [nonce] : [])),
+  );
   const hole = holes.find(({ nonce }) => nonce >= proved) ?? null;
-  return hole !== null && hole.nonce < count ? "undecided" : { hole, askedAtMs };
-}
-
-/** The mined count that more than half of the endpoints have reached. */
-async function countProved({ context: { counts, follower }, lane }: LaneWork) {
-  return countReached(await lane.term.during(counts.everywhere(lane.lane.signer, follower.head?.number ?? 0)));
+  return hole !== null && hole.nonce < count ? null : { hole, askedAtMs };
 }
 
 /**
@@ -288,65 +286,6 @@ function isOurs({ attempts }: Tracked) {
 }
 
 const CANCELLED = { actor: "policy", audit: { policy: "heal", action: "CANCEL" } };
-
-/** Maximum number of nonces checked at once. The lowest ones block all others; the rest are found later. */
-const NONCES_AT_ONCE = 64;
-
-/**
- * Finds nonces that the lane skipped by mistake. If the chain's mined count is above the lane's next nonce, the nonces
- * in between count as used by another program, and the next nonce moves up (stage 2 checks the count as well as it
- * can). But an endpoint may have lied, or a reorg may remove the other program's transactions. Then the chain waits for
- * a nonce that no transaction holds, and all higher nonces wait, too.
- *
- * More than half of the endpoints that are up must confirm the count; if too many lag, it is read again later. Checks
- * are as frequent as those of stale receipts, or a poll interval apart if a nonce is missing: two checks must agree,
- * and the database must have no transaction at those nonces.
- */
-export function findSkipped(work: LaneWork): Working {
-  const { ports, context, lane } = work;
-  const head = lane.headOfLine();
-  const nowMs = ports.clock.monotonicMs();
-  const last = lane.pace.counts.standing;
-  if (head === null || last?.head !== head) {
-    const dueMs = nowMs + context.settings.staleReceiptTimeoutMs;
-    const atBlock = context.follower.head?.number ?? 0;
-    if (last !== null || head !== null) {
-      happened(lane, headStands, head === null ? null : { head, atBlock, count: null, dueMs });
-    }
-    return null;
-  }
-  return nowMs < last.dueMs || lane.cursor === null ? null : lookAgain(work, last);
-}
-
-async function lookAgain({ ports, context, lane }: LaneWork, last: StandingHead) {
-  const { head } = last;
-  const nowMs = ports.clock.monotonicMs();
-  const { counts, settings } = context;
-  const count = countNotExceeded(await lane.term.during(counts.everywhere(lane.lane.signer, last.atBlock)));
-  if (count === null) {
-    happened(lane, headStands, { ...last, dueMs: nowMs + settings.pollIntervalMs });
-    return;
-  }
-  const missing = count < head && !isHeld(lane, count);
-  const again = missing && last.count !== count;
-  const paceMs = again ? settings.pollIntervalMs : settings.staleReceiptTimeoutMs;
-  happened(lane, headStands, { ...last, count: missing ? count : null, dueMs: nowMs + paceMs });
-  if (!missing || again) return;
-  const below = Math.min(head, count + NONCES_AT_ONCE);
-  const { holes } = await lane.term.write({ kind: "findSkipped", from: count, below });
-  const [first] = holes;
-  if (first === undefined) return;
-  const message = `${holes.length} nonces of ${lane.lane.signer} from ${first.nonce} on are held by nothing: ${first.detail}`;
-  ports.telemetry.emit({ type: "alert", severity: "WARNING", code: "NONCE_DRIFT", message, lane: lane.lane });
-}
-
-/**
- * True if a transaction, reservation or hole of this lane is at the nonce that the chain waits for; then it is handled
- * normally.
- */
-function isHeld({ backlog, mined, nonces }: OwnedLane, nonce: number) {
-  return backlog.atHand.some((record) => record.nonce === nonce) || mined.has(nonce) || nonces.holds(nonce);
-}
 
 /**
  * Pause in ms after the hourly limit of repairs was reached. Then the database, which counts the repairs of the last

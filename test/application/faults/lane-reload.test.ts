@@ -3,7 +3,7 @@
  * database holds.
  */
 import { afterEach, describe, expect, it } from "vitest";
-import { findSkipped } from "../../../src/application/detours/holes.ts";
+import { findSkipped } from "../../../src/application/detours/skipped-nonces.ts";
 import { quietly } from "../../../src/application/lane/term.ts";
 import { createStageBench, trackedRecord } from "../../support/stage-bench.ts";
 import { SIGNER, transfer, World, type WorldNode } from "../../support/world.ts";

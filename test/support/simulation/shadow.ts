@@ -142,7 +142,7 @@ function unrecorded({ before, after, write, outcome, changes }: Omit<Applied, "a
   const used = changes.flatMap((change) => (change.kind === "usedElsewhere" ? change : []));
   const floor = "floor" in write && write.kind !== "reconcile" && write.kind !== "realign" ? write.floor : null;
   const isPassed = before.cursor !== null && floor !== null && floor > before.cursor && after.cursor !== before.cursor;
-  const isTold = used.some(({ nonce, through }) => nonce === before.cursor && through === (floor ?? 0) - 1);
+  const isNoted = used.some(({ nonce, through }) => nonce === before.cursor && through === (floor ?? 0) - 1);
   const steps = write.kind === "transition" && outcome.status === "applied" ? write.items : [];
   const foreign = steps.flatMap(({ txId, attempt }, place) =>
     outcome.status === "applied" && outcome.items[place] === "applied" && attempt?.foreign === true ? [txId] : [],
@@ -154,7 +154,7 @@ function unrecorded({ before, after, write, outcome, changes }: Omit<Applied, "a
     return accepted != null && item?.result === "created" && item.createdAt.getTime() !== accepted.getTime();
   });
   return [
-    ...(isPassed && !isTold ? [`nonces from ${before.cursor} on were used elsewhere, and nobody is told`] : []),
+    ...(isPassed && !isNoted ? [`nonces from ${before.cursor} on were used elsewhere, and nobody is told`] : []),
     ...foreign
       .filter((txId) => !used.some((use) => use.txId === txId))
       .map((txId) => `another program took the nonce of ${txId}, and nobody is told`),
