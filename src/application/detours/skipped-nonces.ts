@@ -1,3 +1,11 @@
+/**
+ * Detour: nonces that a lane skipped by mistake, because an endpoint wrongly reported them as used, or a reorg removed
+ * what another program had sent. The chain waits for the lowest of them, and every higher nonce waits too.
+ *
+ * Reads: the lane's lowest open transaction, the mined counts of all endpoints. Writes: the skipped nonces as holes
+ * (`findSkipped`), which holes.ts then closes or reports. Invariants: I7 (more than half of the endpoints must confirm
+ * the count; if too many lag, it is read again later), I9 (never silent). A crash loses only the first of two checks.
+ */
 import { countNotExceeded } from "../../domain/chain/counts.ts";
 import { headStands } from "../../domain/pace/count-events.ts";
 import type { StandingHead } from "../../domain/pace/lane-pace.ts";
@@ -10,14 +18,10 @@ import { happened } from "../lane/tracked.ts";
 export const NONCES_AT_ONCE = 64;
 
 /**
- * Finds nonces that the lane skipped by mistake. If the chain's mined count is above the lane's next nonce, the nonces
- * in between count as used by another program, and the next nonce moves up (stage 2 checks the count as well as it
- * can). But an endpoint may have lied, or a reorg may remove the other program's transactions. Then the chain waits for
- * a nonce that no transaction holds, and all higher nonces wait, too.
- *
- * More than half of the endpoints that are up must confirm the count; if too many lag, it is read again later. Checks
- * are as frequent as those of stale receipts, or a poll interval apart if a nonce is missing: two checks must agree,
- * and the database must have no transaction at those nonces.
+ * Looks for nonces that the lane skipped. If the chain's mined count is above the lane's next nonce, the nonces in
+ * between count as used by another program, and the next nonce moves up (stage 2 checks the count as well as it can).
+ * Checks are as frequent as those of stale receipts, or a poll interval apart if a nonce is missing: two checks must
+ * agree, and the database must have no transaction at those nonces.
  */
 export function findSkipped(work: LaneWork): Working {
   const { ports, context, lane } = work;

@@ -87,7 +87,7 @@ describe("nonces skipped because another program used them", () => {
 });
 
 describe("nonces that may have been used by another program", () => {
-  // protects [Keys of the node, other chains, comparison] src/application/detours/holes.ts
+  // protects [Keys of the node, other chains, comparison] src/application/detours/skipped-nonces.ts
   it("are not treated as nonce gaps while a second endpoint lags behind", async () => {
     world = new World({ settings: { ...SETTINGS, holePolicy: "heal" } });
     const late = new Faults();
