@@ -32,10 +32,10 @@ const [OF_PERMITS, OF_GREETINGS] = SIGNERS as readonly [Address, Address];
 
 /** Limits by rule: of an hour, and of a day for batches. */
 export const WINDOWS = {
-  usdc: { amount: 200n, signatures: 8 },
-  batch: { amount: 150n, signatures: 4 },
-  greeting: { amount: null, signatures: 5 },
-  login: { amount: null, signatures: 4 },
+  usdc: { amount: 200n, signatures: 6 },
+  batch: { amount: 150n, signatures: 2 },
+  greeting: { amount: null, signatures: 3 },
+  login: { amount: null, signatures: 2 },
 } as const;
 const MOST_VALUE = 100n;
 const MOST_WITHOUT_APPROVAL = 60n;
@@ -102,7 +102,7 @@ export function drawMessage(dice: Dice, serial: number, now: Date): Wanted {
   const drawn = dice.weighted([
     [5, () => aPermitAt(dice, serial, now)],
     [2, () => aBatch(dice)],
-    [3, () => aGreeting(dice, serial)],
+    [4, () => aGreeting(dice, serial)],
     [2, () => aSignIn(dice, serial)],
   ])();
   const { signer, kind, value } = drawn;
@@ -184,7 +184,7 @@ function aSignIn(dice: Dice, serial: number): Drawn {
 
 function aGreeting(dice: Dice, serial: number): Drawn {
   const { prefix, maxLength } = GREETING_RULE;
-  const isFoul = dice.chance(0.35);
+  const isFoul = dice.chance(0.5);
   const fair = `${prefix}nonce number ${serial}`;
   const foul = dice.pick([
     `Log in to example.org: nonce ${serial}`,
