@@ -21,6 +21,7 @@ export function checkSimulation(simulation: Simulation): void {
   const promises =
     "I2: tokens only grow; I3: no lie moves a cursor; nothing is signed above the ceilings, or final too early";
   expect(crew.violations, `${promises}: ${crew.violations.join("; ")}`).toEqual([]);
+  expect(simulation.lasted?.violations ?? [], "one trouble that comes alone, and lasts").toEqual([]);
   const { violations } = simulation.stops;
   expect(violations, `nothing starts after a stop is answered: ${violations.join("; ")}`).toEqual([]);
   const { violations: foreign } = simulation.terms;

@@ -1,0 +1,84 @@
+import { Dice } from "../../../../src/main/dev/chaos/dice.ts";
+import { ROOMY_POOL } from "../../../doubles/simulated-chain/pool.ts";
+import { checkInvariants } from "../../invariants.ts";
+import type { WorldOptions } from "../../world.ts";
+import { Calm } from "./calm.ts";
+import { futureNonces } from "./future-nonces.ts";
+import { changedMinds, dearerRefused, refusals } from "./refusals.ts";
+import { oldHead, shakenChain, standstill } from "./standstill.ts";
+import { growingBacklog, repeatedSends } from "./surges.ts";
+
+/** Share of the seeds in which a trouble comes alone, and lasts. */
+const SHARE = 0.2;
+const LASTING_SEEDS = 0x7ade_0000;
+
+interface Lasting {
+  /** The world in which it happens. */
+  readonly options?: (dice: Dice) => WorldOptions;
+  readonly play: (calm: Calm) => Promise<void>;
+}
+
+const SLOW_RESENDS = { settings: { resubmitIntervalMs: 600_000, repricing: null, pollIntervalMs: 2_000 } };
+
+const TROUBLES: Readonly<Record<string, Lasting>> = {
+  refusals: { options: () => SLOW_RESENDS, play: refusals },
+  "changed minds": { options: () => SLOW_RESENDS, play: changedMinds },
+  "a dearer offer refused": { options: () => ({ settings: { resubmitIntervalMs: 2_000 } }), play: dearerRefused },
+  "no future nonces": {
+    options: () => ({
+      settings: { resubmitIntervalMs: 600_000, repricing: null },
+      chain: { pool: { ...ROOMY_POOL, futureNonces: "refuseUnmined" } },
+    }),
+    play: futureNonces,
+  },
+  standstill: { options: () => ({ settings: { resubmitIntervalMs: 600_000, repricing: null } }), play: standstill },
+  "a shaken chain": { options: () => SLOW_RESENDS, play: shakenChain },
+  "an old head": {
+    options: (dice) => ({
+      settings: { resubmitIntervalMs: 2_000, repricing: null, stuckAfterMs: dice.pick([30_000, 60_000]) },
+      node: { lease: { durationMs: 2_000, renewIntervalMs: 500, clockSkewMs: 200 } },
+    }),
+    play: oldHead,
+  },
+  "repeated sends": {
+    options: () => ({ settings: { resubmitIntervalMs: 1_000, repricing: null, pollIntervalMs: 500 } }),
+    play: repeatedSends,
+  },
+  "a growing backlog": {
+    options: () => ({ settings: { ...SLOW_RESENDS.settings, staleReceiptTimeoutMs: 3_600_000 } }),
+    play: growingBacklog,
+  },
+};
+
+export const LASTING = Object.keys(TROUBLES).map((name) => `alone: ${name}`);
+
+export interface Lasted {
+  readonly name: string;
+  readonly violations: readonly string[];
+}
+
+/** Plays a trouble that comes alone; null if this seed has none. `only`: the trouble to be played. */
+export async function playLasting(seed: number, only?: string): Promise<Lasted | null> {
+  const dice = new Dice(seed + LASTING_SEEDS);
+  const isPlayed = dice.chance(SHARE);
+  const name = dice.pick(Object.keys(TROUBLES));
+  return isPlayed || only !== undefined ? lasted(seed, only ?? name, dice) : null;
+}
+
+async function lasted(seed: number, name: string, dice: Dice): Promise<Lasted> {
+  const { options, play } = TROUBLES[name] as Lasting;
+  const calm = new Calm(seed, dice, options?.(dice));
+  const violations = [...(await failureIn(calm, play)), ...calm.violations];
+  await calm.world.close();
+  return { name: `alone: ${name}`, violations: violations.map((each) => `${name}: ${each}`) };
+}
+
+async function failureIn(calm: Calm, play: Lasting["play"]): Promise<readonly string[]> {
+  try {
+    await play(calm);
+    checkInvariants(calm.world);
+    return [];
+  } catch (error) {
+    return [error instanceof Error ? error.message : String(error)];
+  }
+}
