@@ -5,6 +5,7 @@ import type { WorldOptions } from "../../world.ts";
 import { Calm } from "./calm.ts";
 import { futureNonces } from "./future-nonces.ts";
 import { changedMinds, dearerRefused, refusals } from "./refusals.ts";
+import { signerAway } from "./signer-away.ts";
 import { oldHead, shakenChain, standstill } from "./standstill.ts";
 import { growingBacklog, repeatedSends } from "./surges.ts";
 
@@ -41,9 +42,10 @@ const TROUBLES: Readonly<Record<string, Lasting>> = {
     play: oldHead,
   },
   "repeated sends": {
-    options: () => ({ settings: { resubmitIntervalMs: 1_000, repricing: null, pollIntervalMs: 500 } }),
+    options: () => ({ settings: { resubmitIntervalMs: 1_000, repricing: null, pollIntervalMs: 1_000 } }),
     play: repeatedSends,
   },
+  "a signer away": { options: () => SLOW_RESENDS, play: signerAway },
   "a growing backlog": {
     options: () => ({ settings: { ...SLOW_RESENDS.settings, staleReceiptTimeoutMs: 3_600_000 } }),
     play: growingBacklog,
