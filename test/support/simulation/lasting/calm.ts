@@ -29,6 +29,7 @@ export class Calm {
   readonly violations: string[] = [];
   readonly world: World;
   readonly dice: Dice;
+  readonly options: WorldOptions;
   /** All sends of all nodes, in order. */
   readonly sends: Sent[] = [];
   /** All events of all nodes, in order. */
@@ -37,6 +38,7 @@ export class Calm {
 
   constructor(seed: number, dice: Dice, options: WorldOptions = {}) {
     this.seed = seed;
+    this.options = options;
     this.dice = dice;
     this.world = new World({ seed, ...options });
   }
@@ -67,10 +69,12 @@ export class Calm {
   }
 
   async create(entry: WorldNode, count: number, overrides: Partial<CreateRequest> = {}): Promise<readonly Created[]> {
-    const requests = Array.from({ length: count }, () =>
-      transfer({ requestId: this.nextId(), ...overrides } as Parameters<typeof transfer>[0]),
-    );
+    const requests = Array.from({ length: count }, () => this.request(overrides));
     return this.world.settle(Promise.all(requests.map((request) => entry.node.api.create(request))));
+  }
+
+  request(overrides: Partial<CreateRequest> = {}): CreateRequest {
+    return transfer({ requestId: this.nextId(), ...overrides } as Parameters<typeof transfer>[0]);
   }
 
   /** A payload that leaves its price to the market. */

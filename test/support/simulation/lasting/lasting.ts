@@ -3,6 +3,7 @@ import { ROOMY_POOL } from "../../../doubles/simulated-chain/pool.ts";
 import { checkInvariants } from "../../invariants.ts";
 import type { WorldOptions } from "../../world.ts";
 import { Calm } from "./calm.ts";
+import { flows, SMALL_BATCH } from "./flows.ts";
 import { futureNonces } from "./future-nonces.ts";
 import { changedMinds, dearerRefused, refusals } from "./refusals.ts";
 import { signerAway } from "./signer-away.ts";
@@ -46,6 +47,13 @@ const TROUBLES: Readonly<Record<string, Lasting>> = {
     play: repeatedSends,
   },
   "a signer away": { options: () => SLOW_RESENDS, play: signerAway },
+  "few and many": {
+    options: (dice) => ({
+      settings: { ...SLOW_RESENDS.settings, inFlightWindow: 1_000 },
+      node: { writer: { batchSize: dice.pick([SMALL_BATCH, 200]), batchTimeoutMs: 2, shards: 256 } },
+    }),
+    play: flows,
+  },
   "a growing backlog": {
     options: () => ({ settings: { ...SLOW_RESENDS.settings, staleReceiptTimeoutMs: 3_600_000 } }),
     play: growingBacklog,
