@@ -6,6 +6,7 @@ import type { TelemetryEvent } from "../../../../src/ports/telemetry.ts";
 import type { TransactionRow } from "../../../doubles/memory-store/state.ts";
 import type { DirectChain } from "../../../doubles/simulated-chain/chain-port.ts";
 import { SIGNER, TO, transfer, World, type WorldNode, type WorldOptions } from "../../world.ts";
+import { WireWatch } from "../wire-watch.ts";
 
 /** Bytes that were handed to an endpoint, and its answer. */
 export interface Sent {
@@ -30,6 +31,7 @@ export class Calm {
   readonly world: World;
   readonly dice: Dice;
   readonly options: WorldOptions;
+  readonly wires: WireWatch;
   /** All sends of all nodes, in order. */
   readonly sends: Sent[] = [];
   /** All events of all nodes, in order. */
@@ -41,6 +43,7 @@ export class Calm {
     this.options = options;
     this.dice = dice;
     this.world = new World({ seed, ...options });
+    this.wires = new WireWatch(this.world);
   }
 
   get nowMs(): number {
@@ -49,7 +52,11 @@ export class Calm {
 
   /** Starts a node whose endpoint follows the script. */
   async start(script: Script = () => null, options: Parameters<World["startNode"]>[0] = {}): Promise<WorldNode> {
-    const onEvent = (event: TelemetryEvent) => this.events.push({ atMs: this.nowMs, event });
+    const wired: { hears: ((event: TelemetryEvent) => void) | null } = { hears: null };
+    const onEvent = (event: TelemetryEvent) => {
+      this.events.push({ atMs: this.nowMs, event });
+      wired.hears?.(event);
+    };
     const entry = await this.world.startNode({ onEvent, ...options });
     const submit = entry.rpc.submit.bind(entry.rpc);
     const scripted: Submit = async (sends) => {
@@ -59,12 +66,13 @@ export class Calm {
         const said = script(sent);
         const [result] = said === null || !send.mayLeave() ? await submit([send]) : [said];
         if (result === undefined) throw new Error("an endpoint answers each send");
-        if (result.answer !== "notStarted") this.note({ ...sent, answer: result.answer });
+        if (result.answer !== "notStarted") this.sends.push({ ...sent, answer: result.answer });
         results.push(result);
       }
       return results;
     };
     Object.assign(entry.rpc, { submit: scripted });
+    wired.hears = this.wires.follow(entry);
     return entry;
   }
 
@@ -101,13 +109,6 @@ export class Calm {
   /** Records a violation if this does not hold. */
   expect(holds: boolean, promise: string): void {
     if (!holds) this.violations.push(`${promise} (seed ${this.seed}, at ${this.nowMs} ms)`);
-  }
-
-  private note(sent: Sent): void {
-    this.sends.push(sent);
-    const times = this.sendsOf(sent.txId).length;
-    const { submitAttempts } = this.row(sent.txId);
-    this.expect(times <= submitAttempts, `nonce ${sent.nonce} was sent ${times} times under ${submitAttempts} claims`);
   }
 
   private ids = 0;

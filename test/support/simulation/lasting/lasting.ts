@@ -3,8 +3,11 @@ import { ROOMY_POOL } from "../../../doubles/simulated-chain/pool.ts";
 import { checkInvariants } from "../../invariants.ts";
 import type { WorldOptions } from "../../world.ts";
 import { Calm } from "./calm.ts";
+import { deadlines } from "./deadlines.ts";
+import { expiredReservation } from "./expired-reservation.ts";
 import { flows, SMALL_BATCH } from "./flows.ts";
 import { futureNonces } from "./future-nonces.ts";
+import { lostLease, lostSession } from "./lost-lease.ts";
 import { changedMinds, dearerRefused, refusals } from "./refusals.ts";
 import { signerAway } from "./signer-away.ts";
 import { oldHead, shakenChain, standstill } from "./standstill.ts";
@@ -22,6 +25,8 @@ interface Lasting {
 
 const SLOW_RESENDS = { settings: { resubmitIntervalMs: 600_000, repricing: null, pollIntervalMs: 2_000 } };
 
+const LEASE = { durationMs: 2_000, renewIntervalMs: 500, clockSkewMs: 200 };
+
 const TROUBLES: Readonly<Record<string, Lasting>> = {
   refusals: { options: () => SLOW_RESENDS, play: refusals },
   "changed minds": { options: () => SLOW_RESENDS, play: changedMinds },
@@ -38,7 +43,7 @@ const TROUBLES: Readonly<Record<string, Lasting>> = {
   "an old head": {
     options: (dice) => ({
       settings: { resubmitIntervalMs: 2_000, repricing: null, stuckAfterMs: dice.pick([30_000, 60_000]) },
-      node: { lease: { durationMs: 2_000, renewIntervalMs: 500, clockSkewMs: 200 } },
+      node: { lease: LEASE },
     }),
     play: oldHead,
   },
@@ -53,6 +58,19 @@ const TROUBLES: Readonly<Record<string, Lasting>> = {
       node: { writer: { batchSize: dice.pick([SMALL_BATCH, 200]), batchTimeoutMs: 2, shards: 256 } },
     }),
     play: flows,
+  },
+  "a lost lease": {
+    options: () => ({ settings: { resubmitIntervalMs: 500, repricing: null }, node: { lease: LEASE } }),
+    play: lostLease,
+  },
+  "a lost session": {
+    options: () => ({ sessionLocks: true, settings: { resubmitIntervalMs: 500, repricing: null } }),
+    play: lostSession,
+  },
+  deadlines: { options: () => SLOW_RESENDS, play: deadlines },
+  "an expired reservation": {
+    options: () => ({ settings: { resubmitIntervalMs: 600_000, repricing: null } }),
+    play: expiredReservation,
   },
   "a growing backlog": {
     options: () => ({ settings: { ...SLOW_RESENDS.settings, staleReceiptTimeoutMs: 3_600_000 } }),
@@ -78,7 +96,7 @@ export async function playLasting(seed: number, only?: string): Promise<Lasted |
 async function lasted(seed: number, name: string, dice: Dice): Promise<Lasted> {
   const { options, play } = TROUBLES[name] as Lasting;
   const calm = new Calm(seed, dice, options?.(dice));
-  const violations = [...(await failureIn(calm, play)), ...calm.violations];
+  const violations = [...(await failureIn(calm, play)), ...calm.violations, ...calm.wires.violations];
   await calm.world.close();
   return { name: `alone: ${name}`, violations: violations.map((each) => `${name}: ${each}`) };
 }
