@@ -5,11 +5,13 @@ import type { WorldOptions } from "../../world.ts";
 import { Calm } from "./calm.ts";
 import { deadlines } from "./deadlines.ts";
 import { expiredReservation } from "./expired-reservation.ts";
+import { failedBatch, falseCounts, refutedCounts } from "./false-counts.ts";
 import { flows, SMALL_BATCH } from "./flows.ts";
 import { futureNonces } from "./future-nonces.ts";
 import { lostLease, lostSession } from "./lost-lease.ts";
 import { changedMinds, dearerRefused, refusals } from "./refusals.ts";
 import { signerAway } from "./signer-away.ts";
+import { silentReceipts } from "./silent-receipts.ts";
 import { oldHead, shakenChain, standstill } from "./standstill.ts";
 import { growingBacklog, repeatedSends } from "./surges.ts";
 
@@ -71,6 +73,22 @@ const TROUBLES: Readonly<Record<string, Lasting>> = {
   "an expired reservation": {
     options: () => ({ settings: { resubmitIntervalMs: 600_000, repricing: null } }),
     play: expiredReservation,
+  },
+  "silent receipts": {
+    options: () => ({ settings: { resubmitIntervalMs: 2_000, repricing: null }, node: { lease: LEASE } }),
+    play: silentReceipts,
+  },
+  "false counts": {
+    options: () => ({ settings: { nonceStateTimeoutMs: 0, reconciliationIntervalMs: 2_000 } }),
+    play: falseCounts,
+  },
+  "refuted counts": {
+    options: () => ({ settings: { nonceStateTimeoutMs: 0, reconciliationIntervalMs: 3_600_000 } }),
+    play: refutedCounts,
+  },
+  "a failed batch": {
+    options: () => ({ settings: { nonceStateTimeoutMs: 3_600_000, reconciliationIntervalMs: 3_600_000 } }),
+    play: failedBatch,
   },
   "a growing backlog": {
     options: () => ({ settings: { ...SLOW_RESENDS.settings, staleReceiptTimeoutMs: 3_600_000 } }),
