@@ -1,12 +1,14 @@
 import type { Created, CreateRequest } from "../../../../src/application/api.ts";
 import type { SubmitResult } from "../../../../src/domain/chain/answers.ts";
 import type { Address, Hex } from "../../../../src/domain/lane.ts";
-import type { Dice } from "../../../../src/main/dev/chaos/dice.ts";
+import { Dice } from "../../../../src/main/dev/chaos/dice.ts";
 import type { TelemetryEvent } from "../../../../src/ports/telemetry.ts";
 import type { TransactionRow } from "../../../doubles/memory-store/state.ts";
 import type { DirectChain } from "../../../doubles/simulated-chain/chain-port.ts";
 import { SIGNER, TO, transfer, World, type WorldNode, type WorldOptions } from "../../world.ts";
 import { WireWatch } from "../wire-watch.ts";
+
+const LASTING_SEEDS = 0x7ade_0000;
 
 /** Bytes that were handed to an endpoint, and its answer. */
 export interface Sent {
@@ -30,6 +32,7 @@ export class Calm {
   readonly violations: string[] = [];
   readonly world: World;
   readonly dice: Dice;
+  private readonly turn: number;
   readonly options: WorldOptions;
   readonly wires: WireWatch;
   /** All sends of all nodes, in order. */
@@ -38,10 +41,11 @@ export class Calm {
   readonly events: { readonly atMs: number; readonly event: TelemetryEvent }[] = [];
   private readonly seed: number;
 
-  constructor(seed: number, dice: Dice, options: WorldOptions = {}) {
+  constructor(seed: number, turn: number, options: WorldOptions = {}) {
     this.seed = seed;
     this.options = options;
-    this.dice = dice;
+    this.dice = new Dice(seed + LASTING_SEEDS);
+    this.turn = turn;
     this.world = new World({ seed, ...options });
     this.wires = new WireWatch(this.world);
   }
@@ -52,10 +56,10 @@ export class Calm {
 
   /** Starts a node whose endpoint follows the script. */
   async start(script: Script = () => null, options: Parameters<World["startNode"]>[0] = {}): Promise<WorldNode> {
-    const wired: { hears: ((event: TelemetryEvent) => void) | null } = { hears: null };
+    const wired: { receive: ((event: TelemetryEvent) => void) | null } = { receive: null };
     const onEvent = (event: TelemetryEvent) => {
       this.events.push({ atMs: this.nowMs, event });
-      wired.hears?.(event);
+      wired.receive?.(event);
     };
     const entry = await this.world.startNode({ onEvent, ...options });
     const submit = entry.rpc.submit.bind(entry.rpc);
@@ -72,13 +76,18 @@ export class Calm {
       return results;
     };
     Object.assign(entry.rpc, { submit: scripted });
-    wired.hears = this.wires.follow(entry);
+    wired.receive = this.wires.follow(entry);
     return entry;
   }
 
   async create(entry: WorldNode, count: number, overrides: Partial<CreateRequest> = {}): Promise<readonly Created[]> {
     const requests = Array.from({ length: count }, () => this.request(overrides));
     return this.world.settle(Promise.all(requests.map((request) => entry.node.api.create(request))));
+  }
+
+  /** Each in turn, so that few plays of a trouble have all of them. */
+  inTurn<T>(choices: readonly T[]): T {
+    return choices[this.turn % choices.length] as T;
   }
 
   request(overrides: Partial<CreateRequest> = {}): CreateRequest {

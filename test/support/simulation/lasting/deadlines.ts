@@ -16,11 +16,14 @@ const STEP_MS = 4_000;
  * they were made, and also if that clock is set forward.
  */
 export async function deadlines(calm: Calm): Promise<void> {
-  const { world, dice } = calm;
+  const { world } = calm;
   const entry = await calm.start();
   entry.signer.sign = () => Promise.reject(new SignerAway("the key service is away"));
   const beganMs = calm.nowMs;
-  const due = dice.chance(0.5) ? [LATER_MS, SOON_MS, FAR_MS] : [FAR_MS, LATER_MS, SOON_MS];
+  const due = calm.inTurn([
+    [LATER_MS, SOON_MS, FAR_MS],
+    [FAR_MS, LATER_MS, SOON_MS],
+  ]);
   const made: { readonly txId: string; readonly dueMs: number }[] = [];
   for (const ms of due) {
     const validUntil = new Date(world.clock.now().getTime() + ms).toISOString();

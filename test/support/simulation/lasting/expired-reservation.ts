@@ -12,7 +12,7 @@ const LATE_MS = 2_500;
  * then disappeared, that time begins anew.
  */
 export async function expiredReservation(calm: Calm): Promise<void> {
-  const { world, dice } = calm;
+  const { world } = calm;
   world.holdBlocks();
   const entry = await calm.start();
   const reserved = await world.settle(
@@ -23,7 +23,7 @@ export async function expiredReservation(calm: Calm): Promise<void> {
   await calm.create(entry, 1);
   await world.clock.advance(TTL_MS);
   let missingMs = calm.nowMs;
-  if (dice.chance(0.6)) {
+  if (calm.inTurn([true, false])) {
     await world.clock.advance(1_000);
     const fees = { type: "eip1559", maxFeePerGas: 20_000_000_000n, maxPriorityFeePerGas: 1_000_000_000n } as const;
     const content = { to: TO, data: "0x", value: 7n, gas: 21_000n, fees, accessList: [] } as const;

@@ -1,4 +1,3 @@
-import { Dice } from "../../../../src/main/dev/chaos/dice.ts";
 import { ROOMY_POOL } from "../../../doubles/simulated-chain/pool.ts";
 import { checkInvariants } from "../../invariants.ts";
 import type { WorldOptions } from "../../world.ts";
@@ -15,13 +14,12 @@ import { silentReceipts } from "./silent-receipts.ts";
 import { oldHead, shakenChain, standstill } from "./standstill.ts";
 import { growingBacklog, repeatedSends } from "./surges.ts";
 
-/** Share of the seeds in which a trouble comes alone, and lasts. */
-const SHARE = 0.2;
-const LASTING_SEEDS = 0x7ade_0000;
+/** Of as many seeds, one has a trouble that comes alone and lasts. They come in turn, so that few seeds have all. */
+const ONE_IN = 4;
 
 interface Lasting {
   /** The world in which it happens. */
-  readonly options?: (dice: Dice) => WorldOptions;
+  readonly options?: (turn: number) => WorldOptions;
   readonly play: (calm: Calm) => Promise<void>;
 }
 
@@ -43,8 +41,8 @@ const TROUBLES: Readonly<Record<string, Lasting>> = {
   standstill: { options: () => ({ settings: { resubmitIntervalMs: 600_000, repricing: null } }), play: standstill },
   "a shaken chain": { options: () => SLOW_RESENDS, play: shakenChain },
   "an old head": {
-    options: (dice) => ({
-      settings: { resubmitIntervalMs: 2_000, repricing: null, stuckAfterMs: dice.pick([30_000, 60_000]) },
+    options: (turn) => ({
+      settings: { resubmitIntervalMs: 2_000, repricing: null, stuckAfterMs: 30_000 * (1 + (turn % 2)) },
       node: { lease: LEASE },
     }),
     play: oldHead,
@@ -55,9 +53,9 @@ const TROUBLES: Readonly<Record<string, Lasting>> = {
   },
   "a signer away": { options: () => SLOW_RESENDS, play: signerAway },
   "few and many": {
-    options: (dice) => ({
+    options: (turn) => ({
       settings: { ...SLOW_RESENDS.settings, inFlightWindow: 1_000 },
-      node: { writer: { batchSize: dice.pick([SMALL_BATCH, 200]), batchTimeoutMs: 2, shards: 256 } },
+      node: { writer: { batchSize: turn % 2 === 0 ? SMALL_BATCH : 200, batchTimeoutMs: 2, shards: 256 } },
     }),
     play: flows,
   },
@@ -79,7 +77,7 @@ const TROUBLES: Readonly<Record<string, Lasting>> = {
     play: silentReceipts,
   },
   "false counts": {
-    options: () => ({ settings: { nonceStateTimeoutMs: 0, reconciliationIntervalMs: 2_000 } }),
+    options: () => ({ settings: { nonceStateTimeoutMs: 0, reconciliationIntervalMs: 15_000 } }),
     play: falseCounts,
   },
   "refuted counts": {
@@ -105,15 +103,18 @@ export interface Lasted {
 
 /** Plays a trouble that comes alone; null if this seed has none. `only`: the trouble to be played. */
 export async function playLasting(seed: number, only?: string): Promise<Lasted | null> {
-  const dice = new Dice(seed + LASTING_SEEDS);
-  const isPlayed = dice.chance(SHARE);
-  const name = dice.pick(Object.keys(TROUBLES));
-  return isPlayed || only !== undefined ? lasted(seed, only ?? name, dice) : null;
+  const names = Object.keys(TROUBLES);
+  const count = Math.floor(seed / ONE_IN);
+  if (only !== undefined) return lasted(seed, only, seed);
+  return seed % ONE_IN === 0
+    ? lasted(seed, names[count % names.length] as string, Math.floor(count / names.length))
+    : null;
 }
 
-async function lasted(seed: number, name: string, dice: Dice): Promise<Lasted> {
+/** `turn`: how often it was played with lower seeds. */
+async function lasted(seed: number, name: string, turn: number): Promise<Lasted> {
   const { options, play } = TROUBLES[name] as Lasting;
-  const calm = new Calm(seed, dice, options?.(dice));
+  const calm = new Calm(seed, turn, options?.(turn));
   const violations = [...(await failureIn(calm, play)), ...calm.violations, ...calm.wires.violations];
   await calm.world.close();
   return { name: `alone: ${name}`, violations: violations.map((each) => `${name}: ${each}`) };

@@ -21,7 +21,7 @@ const SPREAD_AFTER = 5;
  */
 export async function refusals(calm: Calm): Promise<void> {
   const { world, dice } = calm;
-  const answer = dice.pick(["unknown", "insufficientFunds", "underpriced"] as const);
+  const answer = calm.inTurn(["unknown", "insufficientFunds", "underpriced"] as const);
   const { soonMs, seldomMs } = BACK_OFF[answer];
   let isOver = false;
   const entry = await calm.start(() => (isOver ? null : { answer, detail: "not now" }));
@@ -84,8 +84,8 @@ const RISEN_FEE = 4n * USUAL_FEE;
  * A dearer offer is refused while a node has the cheaper one: the cheaper one is sent again, until it is mined.
  */
 export async function dearerRefused(calm: Calm): Promise<void> {
-  const { world, dice } = calm;
-  const answer = dice.pick(["insufficientFunds", "rejected"] as const);
+  const { world } = calm;
+  const answer = calm.inTurn(["insufficientFunds", "rejected"] as const);
   const entry = await calm.start(({ txId, raw }) => {
     const isDearer = calm.row(txId).attempts.findIndex(({ rawTransaction }) => rawTransaction === raw) > 0;
     return isDearer ? { answer, detail: "too dear" } : null;

@@ -11,8 +11,8 @@ const SELDOM_MS = 30_000;
  * half a minute, and people are shown since when it is away: since its first failure, not its last.
  */
 export async function signerAway(calm: Calm): Promise<void> {
-  const { world, dice } = calm;
-  const lies = dice.chance(0.3);
+  const { world } = calm;
+  const lies = calm.inTurn([false, true]);
   const entry = await calm.start();
   const asked: number[] = [];
   let isOver = false;

@@ -10,7 +10,7 @@ const SOON_MS = 15_000;
  * request for it. Nothing is sent that may be mined, and the one that fails holds up no other, nor one that comes later.
  */
 export async function silentReceipts(calm: Calm): Promise<void> {
-  const { world, dice } = calm;
+  const { world } = calm;
   let isDead = false;
   const first = await calm.start(() => (isDead ? null : { answer: "unknown", detail: "no answer" }));
   const lanes = await Promise.all(SIGNERS.map((signer) => calm.create(first, EACH, { signer })));
@@ -28,7 +28,7 @@ export async function silentReceipts(calm: Calm): Promise<void> {
   });
   const before = calm.sends.length;
   const [failing] = calm.row(made[0]?.txId ?? "").attempts.map(({ txHash }) => txHash);
-  const isOne = dice.chance(0.5);
+  const isOne = calm.inTurn([true, false]);
   const end = next.faults.inject(
     { kind: "unavailable" },
     { method: "eth_getTransactionReceipt", when: (hashes) => !isOne || hashes.includes(failing) },

@@ -27,8 +27,8 @@ const RHYTHMS: readonly Rhythm[] = [
  * next block ends it.
  */
 export async function standstill(calm: Calm): Promise<void> {
-  const { world, dice } = calm;
-  const rhythm = dice.pick(RHYTHMS);
+  const { world } = calm;
+  const rhythm = calm.inTurn(RHYTHMS);
   world.holdBlocks();
   const entry = await calm.start();
   let lastMs = calm.nowMs;

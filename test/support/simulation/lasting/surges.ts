@@ -46,8 +46,8 @@ const BLOCKS_EACH = 4;
  * none.
  */
 export async function growingBacklog(calm: Calm): Promise<void> {
-  const { world, dice } = calm;
-  const kind = dice.pick(["grows", "grows", "is read now and then", "is read once"] as const);
+  const { world } = calm;
+  const kind = calm.inTurn(["grows", "is read now and then", "is read once"] as const);
   const entry = await calm.start();
   world.holdBlocks();
   const beganMs = calm.nowMs;
