@@ -1,4 +1,4 @@
-import type { SubmitResult } from "../../../src/domain/chain/answers.ts";
+import type { NotStarted, SubmitResult } from "../../../src/domain/chain/answers.ts";
 import type { Address, Hash } from "../../../src/domain/lane.ts";
 import type { TelemetryEvent } from "../../../src/ports/telemetry.ts";
 import type { TransactionRow } from "../../doubles/memory-store/state.ts";
@@ -6,12 +6,20 @@ import type { World, WorldNode } from "../world.ts";
 
 /** What one node knows of one transaction, by what went over its wires. */
 interface Known {
+  /** When a new term of the lane last began: answers to sends before it are dropped. */
+  resumedMs: number;
   /** When the node last had to look for a receipt before it sends; null: it need not. */
   owedAtMs: number | null;
   /** When a send that has no answer yet began; null: none is under way. */
   sendingSinceMs: number | null;
   /** When an endpoint that signs may have signed without saying the hash, and the attempt; null: it did not. */
   lost: { readonly atMs: number; readonly attempts: number } | null;
+}
+
+/** An endpoint's answer to a send, and when the send began. */
+interface Answer {
+  readonly answer: (SubmitResult | NotStarted)["answer"];
+  readonly beganMs: number;
 }
 
 /**
@@ -40,26 +48,29 @@ export class WireWatch {
   follow({ rpc }: Pick<WorldNode, "rpc">): (event: TelemetryEvent) => void {
     const known = new Map<string, Known>();
     const of = (txId: string) => {
-      const before = known.get(txId) ?? { owedAtMs: null, sendingSinceMs: null, lost: null };
+      const before = known.get(txId) ?? { resumedMs: 0, owedAtMs: null, sendingSinceMs: null, lost: null };
       known.set(txId, before);
       return before;
     };
     const [submit, sendUnsigned, receipts] = [rpc.submit.bind(rpc), rpc.sendUnsigned.bind(rpc), rpc.receipts.bind(rpc)];
     const watched: typeof rpc.submit = async (sends) => {
+      const beganMs = this.nowMs;
       const rows = sends.map(({ raw }) => this.rowOf(({ rawTransaction }) => rawTransaction === raw));
       const permitted = sends.map((send, index) => ({
         ...send,
         mayLeave: this.counted(rows[index], of, send.mayLeave),
       }));
       const results = await submit(permitted);
-      for (const [index, result] of results.entries()) this.answered(rows[index], of, result);
+      for (const [index, result] of results.entries()) this.answered(rows[index], of, { ...result, beganMs });
       return results;
     };
     const watchedUnsigned: typeof rpc.sendUnsigned = async (from, transaction, mayLeave, ...rest) => {
+      const beganMs = this.nowMs;
       const row = this.rowAt(from, transaction.nonce);
       const result = await sendUnsigned(from, transaction, this.counted(row, of, mayLeave), ...rest);
-      this.answered(row, of, result);
-      if (row !== undefined && "txHash" in result && result.txHash === null) this.unnamed(row, of(row.txId), result);
+      this.answered(row, of, { ...result, beganMs });
+      const isOfTerm = row !== undefined && of(row.txId).resumedMs <= beganMs;
+      if (isOfTerm && "txHash" in result && result.txHash === null) this.unnamed(row, of(row.txId), result);
       return result;
     };
     const watchedReceipts: typeof rpc.receipts = async (hashes) => {
@@ -109,9 +120,10 @@ export class WireWatch {
     known.sendingSinceMs = this.nowMs;
   }
 
-  private answered(row: TransactionRow | undefined, of: (txId: string) => Known, { answer }: { answer: string }): void {
+  private answered(row: TransactionRow | undefined, of: (txId: string) => Known, { answer, beganMs }: Answer): void {
     if (row === undefined || answer === "notStarted") return;
     const known = of(row.txId);
+    if (beganMs < known.resumedMs) return;
     known.sendingSinceMs = null;
     if (answer === "nonceConsumed") known.owedAtMs ??= this.nowMs;
   }
@@ -137,6 +149,7 @@ export class WireWatch {
       known.owedAtMs = isOpen && receipt === null && isNamed ? this.nowMs : null;
       known.sendingSinceMs = null;
       known.lost = null;
+      known.resumedMs = this.nowMs;
     }
   }
 
