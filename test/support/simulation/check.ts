@@ -21,11 +21,14 @@ export function checkSimulation(simulation: Simulation): void {
   const promises =
     "I2: tokens only grow; I3: no lie moves a cursor; nothing is signed above the ceilings, or final too early";
   expect(crew.violations, `${promises}: ${crew.violations.join("; ")}`).toEqual([]);
+  expect(simulation.lasted?.violations ?? [], "one trouble that comes alone, and lasts").toEqual([]);
   const { violations } = simulation.stops;
   expect(violations, `nothing starts after a stop is answered: ${violations.join("; ")}`).toEqual([]);
   const { violations: foreign } = simulation.terms;
   expect(foreign, `I1: nothing is sent after another node has taken the lane: ${foreign.join("; ")}`).toEqual([]);
   expect(crew.keys.violations, `keys: ${crew.keys.violations.join("; ")}`).toEqual([]);
+  const wired = simulation.losses === null ? crew.wires.violations : [];
+  expect(wired, `sends: ${wired.slice(0, 3).join("; ")}`).toEqual([]);
   const delivered = simulation.webhooks?.watch.violations ?? [];
   expect(delivered, `webhooks: ${delivered.join("; ")}`).toEqual([]);
   const signed = simulation.messages?.watch.violations ?? [];

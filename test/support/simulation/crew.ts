@@ -16,6 +16,7 @@ import { countCalls } from "./places.ts";
 import type { Receivers } from "./receivers.ts";
 import type { Stops } from "./stops.ts";
 import type { Terms } from "./terms.ts";
+import { WireWatch } from "./wire-watch.ts";
 
 interface Member {
   readonly entry: WorldNode;
@@ -212,6 +213,7 @@ export class Crew {
   private readonly receivers: Receivers | null;
   private readonly messages: Messages | null;
   readonly keys: KeyWatch;
+  readonly wires: WireWatch;
 
   constructor(world: World, dice: Dice, options: CrewOptions) {
     this.world = world;
@@ -226,6 +228,7 @@ export class Crew {
     this.isPrivate = options.isPrivate;
     this.receivers = options.receivers;
     this.messages = options.messages;
+    this.wires = new WireWatch(world);
     this.keys = new KeyWatch(world, options.wireDice, options.stops);
   }
 
@@ -278,8 +281,12 @@ export class Crew {
       ...(this.wireDice.chance(0.4) ? { eachSend: () => this.crawl(holder.member) } : {}),
       ...(elsewhere === null ? {} : { elsewhere: { chain: this.world.chain, faults: elsewhere } }),
       ...(this.receivers === null ? {} : { webhooks: this.receivers.senderOf(() => holder.member?.entry ?? null) }),
-      onEvent: (event) => this.messages?.happened(holder.member?.entry ?? null, event),
+      onEvent: (event) => {
+        wired(event);
+        this.messages?.happened(holder.member?.entry ?? null, event);
+      },
     });
+    const wired = this.wires.follow(entry);
     countCalls(entry.node.api, (what) => this.count(what));
     this.receivers?.follow(entry);
     this.messages?.watch.follow(entry);

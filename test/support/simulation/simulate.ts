@@ -16,6 +16,7 @@ import { Crew, TAG_DEPTHS } from "./crew.ts";
 import { Guests } from "./guests.ts";
 import { Holders } from "./holders.ts";
 import { Killers } from "./killers.ts";
+import { type Lasted, playLasting } from "./lasting/lasting.ts";
 import { Losses } from "./losses.ts";
 import { USUAL_POLICIES } from "./message-kinds.ts";
 import { Messages } from "./messages.ts";
@@ -116,6 +117,7 @@ export const PARTS = [
   ...STEPS.map(([, step]) => step),
   ...(["lie about fees", "trust", "overpay", "lie about receipts", "invent blocks"] as const),
   ...(["hold", "kill", "jump clock", "webhooks", "messages", "clerks", "spenders", "sticklers", "guests"] as const),
+  "lasting trouble" as const,
   ...(["delay commit", "jump database clock", "partition", "lie about state", "lose commits"] as const),
 ] as const;
 export type Part = (typeof PARTS)[number];
@@ -158,6 +160,8 @@ export interface Simulation {
   readonly guests: Guests | null;
   /** Null in a simulation whose database loses commits. */
   readonly shadow: Shadow | null;
+  /** Null in a simulation without a trouble that comes alone, in a world of its own. */
+  readonly lasted: Lasted | null;
 }
 
 /** Longest time between a commit and its effect on the memory of a node without faults. */
@@ -229,7 +233,8 @@ export async function simulate(scenario: Scenario, trace?: Trace): Promise<Simul
   const clerks = new Clerks(world, clerkDice, up);
   const actors = { callers, reservers, operators, payers, holders, killers, clerks };
   const hasClerks = clerkDice.chance(WITH_CLERKS);
-  const watches = { stops, terms, losses, consumer, shadow };
+  const lasted = has("lasting trouble") ? await playLasting(seed) : null;
+  const watches = { stops, terms, losses, consumer, shadow, lasted };
   const simulation = { world, ...actors, ...watches, crew, webhooks, messages, spenders, sticklers, guests };
   const nodes = dice.int(1, MOST_NODES);
   for (let i = 0; i < nodes; i++) crew.start();

@@ -1,5 +1,6 @@
 import { expect } from "vitest";
 import { MESSAGE_FAILPOINTS, TRANSACTION_FAILPOINTS } from "../nonce-failpoints.ts";
+import { LASTING } from "./lasting/lasting.ts";
 import { DRAWN } from "./places.ts";
 import type { Played } from "./play.ts";
 
@@ -86,7 +87,7 @@ export function expectTrouble(counts: Played["counts"]): void {
     "spending refused: signer.to",
   ];
   const crashes = [...TRANSACTION_FAILPOINTS, ...MESSAGE_FAILPOINTS].map((name) => `crashed at ${name}`);
-  for (const trouble of [...troubles, ...crashes, ...DRAWN.values()])
+  for (const trouble of [...troubles, ...crashes, ...LASTING, ...DRAWN.values()])
     expect(counts[trouble] ?? 0, trouble).toBeGreaterThan(0);
   for (const [trouble, least] of Object.entries(OFTEN))
     expect(counts[trouble] ?? 0, trouble).toBeGreaterThanOrEqual(least);
