@@ -131,6 +131,8 @@ export interface NodeOptions {
   readonly failpoint?: Failpoints;
   /** Awaited before and after every call to the database and the chain. */
   readonly latency?: () => Promise<void>;
+  /** Wraps the store as the node sees it, the way there and back included. */
+  readonly watched?: (store: MemoryStore) => MemoryStore;
   readonly elsewhere?: DirectChainOptions["elsewhere"];
   readonly privateEndpoints?: readonly string[];
   /** Awaited before each send. Simulates an endpoint that refuses batches. */
@@ -219,7 +221,7 @@ export class World {
     const store = this.database.connect();
     const faults = new Faults();
     const events: TelemetryEvent[] = [];
-    const { elsewhere, latency } = options;
+    const { elsewhere, latency, watched = (seen) => seen } = options;
     const lock = this.options.sessionLocks === true ? new MemorySessionLock(this.database) : null;
     const wakeUps = this.options.hints === true ? this.hints.connect() : null;
     const url = options.embedded === true ? "" : `http://node-${index}`;
@@ -240,7 +242,7 @@ export class World {
     const peers = this.network.connect();
     const node = new FencepostNode(
       {
-        store: latency === undefined ? store : delayed(store, latency),
+        store: watched(latency === undefined ? store : delayed(store, latency)),
         chains: [
           {
             chain: latency === undefined ? chain : delayed(chain, latency),
@@ -352,6 +354,11 @@ export class World {
   /** How many creates may be under way on a lane. */
   get queueLimit(): number {
     return this.options.node?.queueLimit ?? NODE_SETTINGS.queueLimit;
+  }
+
+  /** How the nodes batch their writes. */
+  get writer(): NodeSettings["writer"] {
+    return this.options.node?.writer ?? NODE_SETTINGS.writer;
   }
 
   /** Every transaction row, ordered by nonce. */

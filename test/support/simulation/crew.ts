@@ -10,6 +10,8 @@ import { Faults, type ReceiptLie } from "../../doubles/simulated-chain/faults.ts
 import { MESSAGE_FAILPOINTS, NONCE_FAILPOINTS, TRANSACTION_FAILPOINTS } from "../nonce-failpoints.ts";
 import { watchMemory } from "../remembered.ts";
 import { TO, type World, type WorldNode } from "../world.ts";
+import { AnswerWatch } from "./answer-watch.ts";
+import { CommitWatch } from "./commit-watch.ts";
 import { KeyWatch } from "./key-watch.ts";
 import type { Messages } from "./messages.ts";
 import { countCalls } from "./places.ts";
@@ -212,6 +214,8 @@ export class Crew {
   private readonly receivers: Receivers | null;
   private readonly messages: Messages | null;
   readonly keys: KeyWatch;
+  readonly answers: AnswerWatch;
+  readonly commits: CommitWatch;
 
   constructor(world: World, dice: Dice, options: CrewOptions) {
     this.world = world;
@@ -227,6 +231,8 @@ export class Crew {
     this.receivers = options.receivers;
     this.messages = options.messages;
     this.keys = new KeyWatch(world, options.wireDice, options.stops);
+    this.answers = new AnswerWatch(world);
+    this.commits = new CommitWatch(world, () => this.answers.longest);
   }
 
   /** The nodes to which a load balancer would send requests. */
@@ -273,6 +279,7 @@ export class Crew {
       failpoint: (name) => (holder.member === null ? undefined : this.pass(holder.member, name)),
       latency: () => this.travel(holder.member),
       sending: this.stops.sending,
+      watched: this.commits.watched,
       aheadMs: () => holder.member?.aheadMs ?? aheadMs,
       ...(this.isPrivate ? { privateEndpoints: ["https://builder.example"] } : {}),
       ...(this.wireDice.chance(0.4) ? { eachSend: () => this.crawl(holder.member) } : {}),
@@ -281,6 +288,7 @@ export class Crew {
       onEvent: (event) => this.messages?.happened(holder.member?.entry ?? null, event),
     });
     countCalls(entry.node.api, (what) => this.count(what));
+    this.answers.follow(entry);
     this.receivers?.follow(entry);
     this.messages?.watch.follow(entry);
     // Whether a signer refuses to sign must depend only on the payload, so that the signers of all nodes refuse the

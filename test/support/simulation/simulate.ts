@@ -163,6 +163,9 @@ export interface Simulation {
 /** Longest time between a commit and its effect on the memory of a node without faults. */
 const ANSWERED_MS = 200;
 
+/** Longest time in ms for which a node without faults leaves a create unanswered. */
+const ANSWERED_AT_LAST_MS = 30_000;
+
 /** Runs one seed: nodes, callers, a consumer, and faults, until everything is repaired and all work is done. */
 export async function simulate(scenario: Scenario, trace?: Trace): Promise<Simulation> {
   const { seed, most = Number.POSITIVE_INFINITY, without = [] } = scenario;
@@ -272,6 +275,7 @@ export async function simulate(scenario: Scenario, trace?: Trace): Promise<Simul
   world.chain.setBaseFee(GWEI);
   await comeToRest(simulation);
   await world.clock.advance(10_000);
+  await world.until(() => crew.up().every((entry) => crew.answers.unanswered(entry) === 0), ANSWERED_AT_LAST_MS);
   // A node repairs holes also at rest. Its memory follows a commit only after the answer, which takes some time.
   await world.until(() => world.clock.monotonicMs() - crew.lastCommitMs > ANSWERED_MS);
   return simulation;

@@ -1,0 +1,103 @@
+import { type LaneKey, laneKey } from "../../../src/domain/lane.ts";
+import type { LaneStore, LaneWrite } from "../../../src/ports/lane-store.ts";
+import type { World } from "../world.ts";
+
+type Commit = LaneStore["commit"];
+
+/** A create only inserts, so it counts a third of a change of what exists. */
+const CREATES_PER_CHANGE = 3;
+/** Most creates that one request gathers from single callers of a lane. */
+const MOST_GATHERED = 24;
+/** Time in ms after which a node that was told of the loss of a lane writes nothing more under that term. */
+const STOPPED_WITHIN_MS = 3_000;
+
+/**
+ * Checks the database transactions of a node, as the database's operator sees them: none is larger than configured, no
+ * two of one node wait for the feed's counter, and a lane whose writes were fenced is given up.
+ */
+export class CommitWatch {
+  readonly violations: string[] = [];
+  private readonly world: World;
+  /** Longest request of one caller, in creates: it is never divided. */
+  private readonly longest: () => number;
+
+  constructor(world: World, longest: () => number) {
+    this.world = world;
+    this.longest = longest;
+  }
+
+  /** The store as the node is to see it: all its transactions are watched. */
+  readonly watched = <S extends Pick<LaneStore, "commit">>(store: S): S => {
+    const eyes = new NodeEyes(this.world, this.violations, this.longest);
+    const commit: Commit = (writes) => eyes.commit(store.commit.bind(store), writes);
+    return new Proxy(store, {
+      get: (target, name) => (name === "commit" ? commit : Reflect.get(target, name, target)),
+    });
+  };
+}
+
+/** The transactions of one node. */
+class NodeEyes {
+  private readonly world: World;
+  private readonly violations: string[];
+  private readonly longest: () => number;
+  private completing = 0;
+  /** When this node was told that it no longer has a lane, by lane and token. */
+  private readonly lostAtMs = new Map<string, number>();
+
+  constructor(world: World, violations: string[], longest: () => number) {
+    this.world = world;
+    this.violations = violations;
+    this.longest = longest;
+  }
+
+  async commit(commit: Commit, writes: readonly LaneWrite[]) {
+    this.checkSize(writes);
+    this.checkLost(writes);
+    const completes = writes.some(hasCompletion);
+    if (completes && ++this.completing > 1)
+      this.violations.push("two transactions of one node wait for the feed's counter");
+    try {
+      const committed = await commit(writes);
+      committed.outcomes.forEach(({ status }, at) => {
+        const key = termOf(writes[at] as LaneWrite);
+        if (status === "fenced" && !this.lostAtMs.has(key)) this.lostAtMs.set(key, this.world.clock.monotonicMs());
+      });
+      return committed;
+    } finally {
+      if (completes) this.completing--;
+    }
+  }
+
+  private checkSize(writes: readonly LaneWrite[]) {
+    const creates = writes.map((write) => (write.kind === "allocate" ? write.items.length : 0)).reduce(sum, 0);
+    const changes = writes.map((write) => (write.kind === "transition" ? write.items.length : 0)).reduce(sum, 0);
+    const { batchSize } = this.world.writer;
+    const size = changes + creates / CREATES_PER_CHANGE;
+    const alone = Math.max(MOST_GATHERED, this.longest());
+    if (size > batchSize && writes.length > 1 && size > alone)
+      this.violations.push(`a transaction has ${creates} creates and ${changes} changes, of ${batchSize}`);
+    const lanes = writes.flatMap(({ kind, fence }): readonly LaneKey[] =>
+      kind === "allocate" ? [laneKey(fence.lane)] : [],
+    );
+    if (new Set(lanes).size < lanes.length)
+      this.violations.push(`a transaction locks a lane once for each of ${lanes.length} creates`);
+  }
+
+  private checkLost(writes: readonly LaneWrite[]) {
+    const nowMs = this.world.clock.monotonicMs();
+    for (const write of writes) {
+      const sinceMs = nowMs - (this.lostAtMs.get(termOf(write)) ?? nowMs);
+      if (sinceMs > STOPPED_WITHIN_MS && write.kind !== "unwatch")
+        this.violations.push(`${write.kind} of ${termOf(write)} was written ${sinceMs} ms after it was fenced`);
+    }
+  }
+}
+
+const sum = (total: number, each: number) => total + each;
+
+const termOf = ({ fence: { lane, token } }: LaneWrite) => `${laneKey(lane)} under ${token}`;
+
+function hasCompletion(write: LaneWrite): boolean {
+  return write.kind === "transition" && write.items.some(({ completion }) => completion !== undefined);
+}
