@@ -140,6 +140,8 @@ export interface NodeOptions {
   /** Wraps each send that starts on this node. */
   readonly sending?: <T>(node: WorldNode, send: () => T) => T;
   readonly signers?: readonly Address[];
+  /** Signers of this node whose keys the chain's node holds; those of the world if absent. */
+  readonly nodeSigners?: readonly Address[];
   readonly stuckHook?: StuckResolutionHook;
   /** Sends webhooks for outcomes; if absent, the node delivers none. */
   readonly webhooks?: WebhookSender;
@@ -232,7 +234,7 @@ export class World {
       ...(eachSend === undefined ? {} : { eachSend }),
       ...(sending === undefined ? {} : { sending: (send) => sending(entry, send) }),
     });
-    const { nodeSigners } = this;
+    const { nodeSigners } = { nodeSigners: this.nodeSigners, ...options };
     const signer = new FakeSigner(
       options.signers ?? this.options.signers ?? SIGNERS,
       nodeSigners,
@@ -370,6 +372,10 @@ export class World {
   ownerOf(signer: Address): string | undefined {
     const owner = this.laneOf(signer)?.owner ?? null;
     return owner === null ? undefined : this.database.state.instances.get(owner)?.nodeId;
+  }
+
+  nodeIdOf(entry: WorldNode): string {
+    return `node-${this.nodes.indexOf(entry) + 1}`;
   }
 
   /** The fencing token of the signer's lane, which grows with each change of owner. */

@@ -29,6 +29,8 @@ export function checkSimulation(simulation: Simulation): void {
   expect(crew.commits.violations, `commits: ${crew.commits.violations.join("; ")}`).toEqual([]);
   const misled = losses === null ? crew.answers.violations : [];
   expect(misled, `answers: ${misled.join("; ")}`).toEqual([]);
+  const failed = simulation.examiner?.violations ?? [];
+  expect(failed, `exams: ${failed.join("; ")}`).toEqual([]);
   const delivered = simulation.webhooks?.watch.violations ?? [];
   expect(delivered, `webhooks: ${delivered.join("; ")}`).toEqual([]);
   const signed = simulation.messages?.watch.violations ?? [];

@@ -9,7 +9,7 @@ import { SignerAway } from "../../../src/ports/signer.ts";
 import { Faults, type ReceiptLie } from "../../doubles/simulated-chain/faults.ts";
 import { MESSAGE_FAILPOINTS, NONCE_FAILPOINTS, TRANSACTION_FAILPOINTS } from "../nonce-failpoints.ts";
 import { watchMemory } from "../remembered.ts";
-import { TO, type World, type WorldNode } from "../world.ts";
+import { type NodeOptions, TO, type World, type WorldNode } from "../world.ts";
 import { AnswerWatch } from "./answer-watch.ts";
 import { CommitWatch } from "./commit-watch.ts";
 import { KeyWatch } from "./key-watch.ts";
@@ -329,6 +329,14 @@ export class Crew {
         if (this.isHealed && this.alive === 0) this.start();
       },
     );
+  }
+
+  /** Adds a node that no fault strikes, watched like the others. */
+  hire(options: NodeOptions): WorldNode {
+    const entry = this.world.addNode({ sending: this.stops.sending, watched: this.commits.watched, ...options });
+    this.answers.follow(entry);
+    watchMemory(entry.store, (what) => this.violations.push(what));
+    return entry;
   }
 
   crashNow(): void {

@@ -60,6 +60,7 @@ function troublesOf({
   spenders,
   sticklers,
   guests,
+  examiner,
   world,
 }: Simulation): readonly (readonly [what: string, times: number])[] {
   const rows = world.rows();
@@ -77,6 +78,7 @@ function troublesOf({
     ...(spenders?.watch.counts ?? []),
     ...(sticklers?.counts ?? []),
     ...(guests?.counts ?? []),
+    ...(examiner?.counts ?? []),
     ...world.database.state.completions.map(({ state }) => [state, 1] as const),
     ["above the ceiling", payers.refused],
     ["unknown to the caller", callers.unknown],
