@@ -21,14 +21,28 @@ export class CommitWatch {
   /** Longest request of one caller, in creates: it is never divided. */
   private readonly longest: () => number;
 
+  private readonly eyes: NodeEyes[] = [];
+
   constructor(world: World, longest: () => number) {
     this.world = world;
     this.longest = longest;
   }
 
+  /** Nodes that lost a lane, and reported nothing of it. */
+  silentLosers(): readonly string[] {
+    const isReported = (at: number) =>
+      this.world.nodes[at]?.events.some(({ type }) => type === "lease.fenced") === true;
+    return this.eyes.flatMap(({ lostAtMs }, at) =>
+      lostAtMs.size === 0 || isReported(at)
+        ? []
+        : [`node-${at + 1} did not report the loss of ${[...lostAtMs.keys()].join()}`],
+    );
+  }
+
   /** The store as the node is to see it: all its transactions are watched. */
   readonly watched = <S extends Pick<LaneStore, "commit">>(store: S): S => {
     const eyes = new NodeEyes(this.world, this.violations, this.longest);
+    this.eyes.push(eyes);
     const commit: Commit = (writes) => eyes.commit(store.commit.bind(store), writes);
     return new Proxy(store, {
       get: (target, name) => (name === "commit" ? commit : Reflect.get(target, name, target)),
@@ -43,7 +57,7 @@ class NodeEyes {
   private readonly longest: () => number;
   private completing = 0;
   /** When this node was told that it no longer has a lane, by lane and token. */
-  private readonly lostAtMs = new Map<string, number>();
+  readonly lostAtMs = new Map<string, number>();
 
   constructor(world: World, violations: string[], longest: () => number) {
     this.world = world;

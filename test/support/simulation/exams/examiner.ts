@@ -3,7 +3,7 @@ import type { World } from "../../world.ts";
 import type { Crew } from "../crew.ts";
 import { askInSilence, believeNoLiar, failAlone, failBehindOthers, trace } from "./calls.ts";
 import { Desk } from "./desk.ts";
-import { askEmbedded, handOver } from "./moves.ts";
+import { askEmbedded, closeAlone, handOver } from "./moves.ts";
 import {
   awaitApproval,
   commitSlowly,
@@ -56,6 +56,8 @@ const EXAMS: readonly Exam[] = [
 ];
 /** Exams at the end of one simulation, beside that of approvals where its policies ask for some. */
 const EXAMS_AT_A_TIME = 3;
+/** Share of the examined simulations in which one node is left at last, and shuts down. */
+const WITH_LAST_NODE = 0.15;
 /** Time for the nodes to agree on who has which lane, in ms. */
 const SETTLING_MS = 1_500;
 
@@ -90,6 +92,7 @@ export class Examiner {
       const [exam = spread] = left.splice(this.dice.int(0, left.length - 1), 1);
       await this.sit(desk, exam);
     }
+    if (this.dice.chance(WITH_LAST_NODE)) await this.sit(desk, closeAlone);
   }
 
   private async sit(desk: Desk, exam: Exam): Promise<void> {

@@ -1,3 +1,4 @@
+import { FencepostError } from "../../../../src/domain/errors.ts";
 import { laneKey } from "../../../../src/domain/lane.ts";
 import { CHAIN_ID, TO } from "../../world.ts";
 import { type Answer, type Desk, STRANGERS } from "./desk.ts";
@@ -101,8 +102,37 @@ async function loseLane(desk: Desk, signer: (typeof STRANGERS)[number]): Promise
     return commit(writes);
   };
   const requests = [1, 2, 3].map((n) => desk.transfer(signer, {}, n === 2 ? { metadata: { poison: true } } : {}));
-  await desk.batch(requests);
+  for (const answer of await desk.batch(requests))
+    if (answer instanceof FencepostError && answer.code === "NOT_LEADER")
+      desk.wrong("a create was refused because its embedded owner changed");
   await world.clock.sleep(8_000);
   await desk.rest();
   await next.node.close();
+}
+
+/** Time in ms within which a node that shuts down alone refuses a create. */
+const REFUSED_WITHIN_MS = 500;
+
+/** The last node that runs shuts down: it refuses creates at once, and finishes what it has. */
+export async function closeAlone(desk: Desk): Promise<void> {
+  const { world, dice, node, crew } = desk;
+  crew.crashAll();
+  // Until every other node is known to be dead.
+  await world.clock.sleep(6_000);
+  const signer = dice.pick(STRANGERS.slice(0, 5));
+  desk.expectNew(await desk.single(desk.transfer(signer)), "a create of the only node");
+  const requests = [1, 2, 3, 4].map(() => desk.transfer(signer));
+  desk.slowMs = 40;
+  const before = requests.slice(0, 2).map((each) => desk.single(each));
+  const closing = node.node.close();
+  const beganMs = world.clock.monotonicMs();
+  const later = await Promise.all(requests.slice(2).map((each) => desk.single(each)));
+  const ms = world.clock.monotonicMs() - beganMs;
+  for (const answer of later) desk.expectRefused(answer, "UNAVAILABLE", "a create of a node that shuts down alone");
+  if (ms > REFUSED_WITHIN_MS) desk.wrong(`a node that shuts down alone kept a caller for ${ms} ms`);
+  await Promise.all(before);
+  await closing;
+  crew.start();
+  const next = desk.hire({ signers: STRANGERS.slice(0, 5) });
+  await next.node.start();
 }
