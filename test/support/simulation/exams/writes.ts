@@ -1,4 +1,5 @@
 import { FencepostError } from "../../../../src/domain/errors.ts";
+import type { Address } from "../../../../src/domain/lane.ts";
 import { StoreUnavailable } from "../../../../src/ports/lane-store.ts";
 import { TO } from "../../world.ts";
 import { type Answer, type Desk, LIMIT_OF_QUEUE, STRANGERS } from "./desk.ts";
@@ -146,8 +147,12 @@ const MOST_LOOKED_UP = 2_000;
 
 /** Many request ids at once: no question to the database grows without limit. */
 export async function lookUpMany(desk: Desk): Promise<void> {
-  const { dice, node } = desk;
-  const { store } = node;
+  const { world, dice } = desk;
+  const signer: Address = `0x${"d".repeat(39)}d`;
+  const roomy = desk.hire({ signers: [signer], node: { queueLimit: 10_000 } });
+  await roomy.node.start();
+  await world.clock.sleep(1_500);
+  const { store } = roomy;
   const find = store.findByRequestIds.bind(store);
   let largest = 0;
   store.findByRequestIds = (asked) => {
@@ -155,14 +160,14 @@ export async function lookUpMany(desk: Desk): Promise<void> {
     return find(asked);
   };
   const series = dice.int(1, 1_000_000);
-  const signer = dice.pick(STRANGERS);
   const lookUp = (n: number) =>
-    node.node.api.createBatch(
+    roomy.node.api.createBatch(
       Array.from({ length: LOOK_UPS }, (_, at) => {
         return { signer, requestId: `many ${series} ${n} ${at}`, payload: { to: TO, gas: 20_000 } };
       }),
     );
   await Promise.all([1, 2, 3].map(lookUp));
   store.findByRequestIds = find;
+  await roomy.node.close();
   if (largest > MOST_LOOKED_UP) desk.wrong(`${largest} request ids were looked up at once`);
 }
