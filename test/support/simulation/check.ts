@@ -17,7 +17,7 @@ const UNREADABLE = /policy\.unreadable|cannot be read by this version/;
 
 /** Checks everything that must hold after a simulation, whatever happened in it. */
 export function checkSimulation(simulation: Simulation): void {
-  const { world, callers, consumer, crew } = simulation;
+  const { world, callers, consumer, crew, losses } = simulation;
   const promises =
     "I2: tokens only grow; I3: no lie moves a cursor; nothing is signed above the ceilings, or final too early";
   expect(crew.violations, `${promises}: ${crew.violations.join("; ")}`).toEqual([]);
@@ -29,6 +29,12 @@ export function checkSimulation(simulation: Simulation): void {
   expect(crew.keys.violations, `keys: ${crew.keys.violations.join("; ")}`).toEqual([]);
   const wired = simulation.losses === null ? crew.wires.violations : [];
   expect(wired, `sends: ${wired.slice(0, 3).join("; ")}`).toEqual([]);
+  const commits = [...crew.commits.violations, ...crew.commits.silentLosers()];
+  expect(commits, `commits: ${commits.join("; ")}`).toEqual([]);
+  const misled = losses === null ? crew.answers.violations : [];
+  expect(misled, `answers: ${misled.join("; ")}`).toEqual([]);
+  const failed = simulation.examiner?.violations ?? [];
+  expect(failed, `exams: ${failed.join("; ")}`).toEqual([]);
   const delivered = simulation.webhooks?.watch.violations ?? [];
   expect(delivered, `webhooks: ${delivered.join("; ")}`).toEqual([]);
   const signed = simulation.messages?.watch.violations ?? [];
@@ -39,7 +45,6 @@ export function checkSimulation(simulation: Simulation): void {
   const differing = simulation.shadow?.differences() ?? [];
   expect(differing, `the ledger and its naive reference: ${differing.slice(0, 3).join("; ")}`).toEqual([]);
   expect(consumer.violations, "I8: every number once, in order").toEqual([]);
-  const { losses } = simulation;
   expect(seenBy(simulation), "I8: the consumer saw what was said").toEqual(world.database.state.completions);
   const absurd = [
     ...callers.absurd,

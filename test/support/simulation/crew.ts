@@ -9,7 +9,9 @@ import { SignerAway } from "../../../src/ports/signer.ts";
 import { Faults, type ReceiptLie } from "../../doubles/simulated-chain/faults.ts";
 import { MESSAGE_FAILPOINTS, NONCE_FAILPOINTS, TRANSACTION_FAILPOINTS } from "../nonce-failpoints.ts";
 import { watchMemory } from "../remembered.ts";
-import { TO, type World, type WorldNode } from "../world.ts";
+import { type NodeOptions, TO, type World, type WorldNode } from "../world.ts";
+import { AnswerWatch } from "./answer-watch.ts";
+import { CommitWatch } from "./commit-watch.ts";
 import { KeyWatch } from "./key-watch.ts";
 import type { Messages } from "./messages.ts";
 import { countCalls } from "./places.ts";
@@ -214,6 +216,8 @@ export class Crew {
   private readonly messages: Messages | null;
   readonly keys: KeyWatch;
   readonly wires: WireWatch;
+  readonly answers: AnswerWatch;
+  readonly commits: CommitWatch;
 
   constructor(world: World, dice: Dice, options: CrewOptions) {
     this.world = world;
@@ -230,6 +234,8 @@ export class Crew {
     this.messages = options.messages;
     this.wires = new WireWatch(world);
     this.keys = new KeyWatch(world, options.wireDice, options.stops);
+    this.answers = new AnswerWatch(world);
+    this.commits = new CommitWatch(world, () => this.answers.longest);
   }
 
   /** The nodes to which a load balancer would send requests. */
@@ -276,6 +282,7 @@ export class Crew {
       failpoint: (name) => (holder.member === null ? undefined : this.pass(holder.member, name)),
       latency: () => this.travel(holder.member),
       sending: this.stops.sending,
+      watched: this.commits.watched,
       aheadMs: () => holder.member?.aheadMs ?? aheadMs,
       ...(this.isPrivate ? { privateEndpoints: ["https://builder.example"] } : {}),
       ...(this.wireDice.chance(0.4) ? { eachSend: () => this.crawl(holder.member) } : {}),
@@ -288,6 +295,7 @@ export class Crew {
     });
     const wired = this.wires.follow(entry);
     countCalls(entry.node.api, (what) => this.count(what));
+    this.answers.follow(entry);
     this.receivers?.follow(entry);
     this.messages?.watch.follow(entry);
     // Whether a signer refuses to sign must depend only on the payload, so that the signers of all nodes refuse the
@@ -328,6 +336,14 @@ export class Crew {
         if (this.isHealed && this.alive === 0) this.start();
       },
     );
+  }
+
+  /** Adds a node that no fault strikes, watched like the others. */
+  hire(options: NodeOptions): WorldNode {
+    const entry = this.world.addNode({ sending: this.stops.sending, watched: this.commits.watched, ...options });
+    this.answers.follow(entry);
+    watchMemory(entry.store, (what) => this.violations.push(what));
+    return entry;
   }
 
   crashNow(): void {

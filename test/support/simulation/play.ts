@@ -61,6 +61,7 @@ function troublesOf({
   sticklers,
   guests,
   lasted,
+  examiner,
   world,
 }: Simulation): readonly (readonly [what: string, times: number])[] {
   const rows = world.rows();
@@ -79,6 +80,7 @@ function troublesOf({
     ...(sticklers?.counts ?? []),
     ...(guests?.counts ?? []),
     ...(lasted === null ? [] : [[lasted.name, 1] as const]),
+    ...(examiner?.counts ?? []),
     ...world.database.state.completions.map(({ state }) => [state, 1] as const),
     ["above the ceiling", payers.refused],
     ["unknown to the caller", callers.unknown],

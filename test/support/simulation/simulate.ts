@@ -13,6 +13,7 @@ import { Callers, FURNACE, FURNACE_GAS, POOL, TRANSACTION_GAS_CAP } from "./call
 import { Clerks } from "./clerks.ts";
 import { Consumer } from "./consumer.ts";
 import { Crew, TAG_DEPTHS } from "./crew.ts";
+import { Examiner } from "./exams/examiner.ts";
 import { Guests } from "./guests.ts";
 import { Holders } from "./holders.ts";
 import { Killers } from "./killers.ts";
@@ -55,6 +56,7 @@ const GUEST_SEEDS = 0x3ade_0000;
 const HAND_SEEDS = 0x4ade_0000;
 const PRIVATE_SEEDS = 0x5ade_0000;
 const LAPSE_SEEDS = 0x6ade_0000;
+const EXAM_SEEDS = 0x7ade_0000;
 
 /** Shares of the seeds that have webhooks, and signatures of messages. Each takes time, so no seed must have all. */
 const WITH_WEBHOOKS = 0.3;
@@ -67,6 +69,8 @@ const WITH_LOSSES = 0.2;
 /** Of those without limits of keys. */
 const WITH_STICKLERS = 0.4;
 const WITH_GUESTS = 0.25;
+/** Of those without limits of keys, whose database keeps what it has. */
+const WITH_EXAMS = 0.5;
 /** Share of the seeds in which the chain's node holds the key of a signer, so that no node knows a hash before it sends. */
 const WITH_NODE_KEYS = 0.25;
 /** Of the other seeds: every node sends to a private endpoint first. */
@@ -116,8 +120,19 @@ type Step = (typeof STEPS)[number][1];
 export const PARTS = [
   ...STEPS.map(([, step]) => step),
   ...(["lie about fees", "trust", "overpay", "lie about receipts", "invent blocks"] as const),
-  ...(["hold", "kill", "jump clock", "webhooks", "messages", "clerks", "spenders", "sticklers", "guests"] as const),
-  "lasting trouble" as const,
+  ...([
+    "hold",
+    "kill",
+    "jump clock",
+    "webhooks",
+    "messages",
+    "clerks",
+    "spenders",
+    "sticklers",
+    "guests",
+    "exams",
+    "lasting trouble",
+  ] as const),
   ...(["delay commit", "jump database clock", "partition", "lie about state", "lose commits"] as const),
 ] as const;
 export type Part = (typeof PARTS)[number];
@@ -158,6 +173,8 @@ export interface Simulation {
   readonly sticklers: Sticklers | null;
   /** Null in a simulation without API keys that see only a part. */
   readonly guests: Guests | null;
+  /** Null in a simulation without exams at its end. */
+  readonly examiner: Examiner | null;
   /** Null in a simulation whose database loses commits. */
   readonly shadow: Shadow | null;
   /** Null in a simulation without a trouble that comes alone, in a world of its own. */
@@ -166,6 +183,9 @@ export interface Simulation {
 
 /** Longest time between a commit and its effect on the memory of a node without faults. */
 const ANSWERED_MS = 200;
+
+/** Longest time in ms for which a node without faults leaves a create unanswered. */
+const ANSWERED_AT_LAST_MS = 30_000;
 
 /** Runs one seed: nodes, callers, a consumer, and faults, until everything is repaired and all work is done. */
 export async function simulate(scenario: Scenario, trace?: Trace): Promise<Simulation> {
@@ -229,13 +249,16 @@ export async function simulate(scenario: Scenario, trace?: Trace): Promise<Simul
   const sticklers = hasSticklers ? new Sticklers(world, sticklerDice, up, crew) : null;
   const guestDice = new Dice(seed + GUEST_SEEDS);
   const guests = guestDice.chance(WITH_GUESTS) && losses === null ? new Guests(world, guestDice, up) : null;
+  const examDice = new Dice(seed + EXAM_SEEDS);
+  const hasExams = examDice.chance(WITH_EXAMS) && !hasSpenders && losses === null;
+  const examiner = hasExams ? new Examiner(world, crew, examDice, hasMessages) : null;
   const clerkDice = new Dice(seed + CLERK_SEEDS);
   const clerks = new Clerks(world, clerkDice, up);
   const actors = { callers, reservers, operators, payers, holders, killers, clerks };
   const hasClerks = clerkDice.chance(WITH_CLERKS);
   const lasted = has("lasting trouble") ? await playLasting(seed) : null;
   const watches = { stops, terms, losses, consumer, shadow, lasted };
-  const simulation = { world, ...actors, ...watches, crew, webhooks, messages, spenders, sticklers, guests };
+  const simulation = { world, ...actors, ...watches, crew, webhooks, messages, spenders, sticklers, guests, examiner };
   const nodes = dice.int(1, MOST_NODES);
   for (let i = 0; i < nodes; i++) crew.start();
   void consumer.follow();
@@ -276,7 +299,13 @@ export async function simulate(scenario: Scenario, trace?: Trace): Promise<Simul
   world.releaseBlocks();
   world.chain.setBaseFee(GWEI);
   await comeToRest(simulation);
+  if (examiner !== null && has("exams")) {
+    await world.settle(examiner.examine(), QUIET_LIMIT_MS);
+    await comeToRest(simulation);
+    examiner.close();
+  }
   await world.clock.advance(10_000);
+  await world.until(() => crew.up().every((entry) => crew.answers.unanswered(entry) === 0), ANSWERED_AT_LAST_MS);
   // A node repairs holes also at rest. Its memory follows a commit only after the answer, which takes some time.
   await world.until(() => world.clock.monotonicMs() - crew.lastCommitMs > ANSWERED_MS);
   return simulation;
