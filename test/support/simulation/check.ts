@@ -70,7 +70,8 @@ export function checkSimulation(simulation: Simulation): void {
  * Checks that no accepted request ended because one endpoint said that its signer lacks money, or that it reverts. While
  * the base fee moves, the other endpoint may refuse the request for its price.
  */
-function checkRefusals({ world, crew, callers, reservers }: Simulation): void {
+function checkRefusals({ world, crew, callers, reservers, doubters }: Simulation): void {
+  expect(doubters?.believed() ?? [], "no liar of two ends an accepted request").toEqual([]);
   if (crew.counts.has("base fee moved")) return;
   const accepted = new Set(
     [...callers.acknowledged, ...callers.intake, ...reservers.acknowledged].map(({ txId }) => txId),

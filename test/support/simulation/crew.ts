@@ -174,6 +174,10 @@ export interface CrewOptions {
   readonly terms: Terms;
   /** True if every node sends to a private endpoint first. */
   readonly isPrivate: boolean;
+  /** True if every node has two endpoints, one of which lies often. */
+  readonly isDoubtful: boolean;
+  /** Called while the sends of one call leave one by one. */
+  readonly interrupt: () => void;
   /** Receivers of webhooks; null if this simulation has none. */
   readonly receivers: Receivers | null;
   /** Signatures of messages; null if this simulation has none. */
@@ -209,6 +213,8 @@ export class Crew {
   private readonly stops: Stops;
   private readonly terms: Terms;
   private readonly isPrivate: boolean;
+  private readonly isDoubtful: boolean;
+  private readonly interrupt: () => void;
   private readonly receivers: Receivers | null;
   private readonly messages: Messages | null;
   readonly keys: KeyWatch;
@@ -224,6 +230,8 @@ export class Crew {
     this.stops = options.stops;
     this.terms = options.terms;
     this.isPrivate = options.isPrivate;
+    this.isDoubtful = options.isDoubtful;
+    this.interrupt = options.interrupt;
     this.receivers = options.receivers;
     this.messages = options.messages;
     this.keys = new KeyWatch(world, options.wireDice, options.stops);
@@ -267,7 +275,7 @@ export class Crew {
   start(): void {
     this.lastStartMs = this.world.clock.monotonicMs();
     const holder: { member: Member | null } = { member: null };
-    const elsewhere = this.dice.chance(0.3) ? new Faults() : null;
+    const elsewhere = this.dice.chance(0.3) || this.isDoubtful ? new Faults() : null;
     const aheadMs = this.clockDice.chance(0.4) ? this.clockDice.pick(WRONG_BY_MS) : 0;
     const entry = this.world.addNode({
       failpoint: (name) => (holder.member === null ? undefined : this.pass(holder.member, name)),
@@ -562,6 +570,37 @@ export class Crew {
     this.count("fees lied about");
   }
 
+  /** Makes one of two endpoints show headers of its own, with base fees that would empty an account, for a while. */
+  raiseMarket(dice: Dice): void {
+    const candidates = this.members.filter(({ phase, elsewhere }) => phase !== "gone" && elsewhere !== null);
+    if (candidates.length === 0) return;
+    const { faults } = dice.pick(candidates).entry;
+    const baseFee = dice.pick([FORTUNE, 20n * this.dearest]);
+    faults.lieAboutFees({ baseFee, price: baseFee + USUAL_TIP, forged: true });
+    this.world.clock.after(dice.int(500, 8_000), () => faults.lieAboutFees(null));
+    this.count("market raised by one of two");
+  }
+
+  /** Makes one of two endpoints refuse everything for a while; the other one tells the truth, lags, or is silent. */
+  refuseFalsely(dice: Dice): void {
+    const candidates = this.members.filter(({ phase, elsewhere }) => phase !== "gone" && elsewhere !== null);
+    if (candidates.length === 0) return;
+    const member = dice.pick(candidates);
+    const { entry, elsewhere } = member;
+    member.liar ??= entry.faults;
+    if (member.liar !== entry.faults || elsewhere === null) return;
+    const [, begin, end] = dice.pick(STATE_LIES.slice(0, 2)) as StateLie;
+    begin(entry.faults, this.world);
+    const other = dice.pick(["honest", "behind", "silent"] as const);
+    if (other === "behind") elsewhere.pinHead(this.world.chain.head.number - 2);
+    const hear = other === "silent" ? elsewhere.inject({ kind: "unavailable" }) : () => elsewhere.pinHead(null);
+    this.world.clock.after(dice.int(500, 8_000), () => {
+      end(entry.faults);
+      hear();
+    });
+    this.count("refused by one of two");
+  }
+
   /** Checks that nothing is signed above the ceilings, whether the price is the caller's or the market's. */
   private watchCost({ gas, fees, nonce }: UnsignedTransaction): void {
     const { feePerGas, gasCost } = this.world.ceilings;
@@ -805,6 +844,7 @@ export class Crew {
   /** Delays each send of an endpoint that accepts one at a time, as on a slow connection. */
   private async crawl(member: Member | null): Promise<void> {
     this.count("sent one by one");
+    this.interrupt();
     await this.world.clock.sleep(this.wireDice.int(0, 400));
     await this.travel(member);
   }

@@ -13,6 +13,7 @@ import { Callers, FURNACE, FURNACE_GAS, POOL, TRANSACTION_GAS_CAP } from "./call
 import { Clerks } from "./clerks.ts";
 import { Consumer } from "./consumer.ts";
 import { Crew, TAG_DEPTHS } from "./crew.ts";
+import { Doubters } from "./doubters.ts";
 import { Guests } from "./guests.ts";
 import { Holders } from "./holders.ts";
 import { Killers } from "./killers.ts";
@@ -54,6 +55,8 @@ const GUEST_SEEDS = 0x3ade_0000;
 const HAND_SEEDS = 0x4ade_0000;
 const PRIVATE_SEEDS = 0x5ade_0000;
 const LAPSE_SEEDS = 0x6ade_0000;
+const DOUBT_SEEDS = 0x7ade_0000;
+const INTERRUPT_SEEDS = 0x8ade_0000;
 
 /** Shares of the seeds that have webhooks, and signatures of messages. Each takes time, so no seed must have all. */
 const WITH_WEBHOOKS = 0.3;
@@ -70,6 +73,10 @@ const WITH_GUESTS = 0.25;
 const WITH_NODE_KEYS = 0.25;
 /** Of the other seeds: every node sends to a private endpoint first. */
 const WITH_PRIVATE_SENDS = 0.15;
+/** Of those without signatures: one of two endpoints lies often. */
+const WITH_DOUBTS = 0.15;
+/** Share of the seeds in which stops are asked for while sends leave one by one. */
+const WITH_INTERRUPTIONS = 0.2;
 /** Share of the seeds in which some steps never happen and others often: what hides behind the usual mix. */
 const SWARMS = 0.4;
 
@@ -116,6 +123,7 @@ export const PARTS = [
   ...STEPS.map(([, step]) => step),
   ...(["lie about fees", "trust", "overpay", "lie about receipts", "invent blocks"] as const),
   ...(["hold", "kill", "jump clock", "webhooks", "messages", "clerks", "spenders", "sticklers", "guests"] as const),
+  ...(["doubters", "interrupt"] as const),
   ...(["delay commit", "jump database clock", "partition", "lie about state", "lose commits"] as const),
 ] as const;
 export type Part = (typeof PARTS)[number];
@@ -156,6 +164,8 @@ export interface Simulation {
   readonly sticklers: Sticklers | null;
   /** Null in a simulation without API keys that see only a part. */
   readonly guests: Guests | null;
+  /** Null in a simulation in which no endpoint lies more often than usual. */
+  readonly doubters: Doubters | null;
   /** Null in a simulation whose database loses commits. */
   readonly shadow: Shadow | null;
 }
@@ -198,9 +208,21 @@ export async function simulate(scenario: Scenario, trace?: Trace): Promise<Simul
   const optional = { receivers: webhooks?.receivers ?? null, messages };
   const slowness = dice.pick([0, 5, 60]);
   const isPrivate = world.nodeSigners.length === 0 && new Dice(seed + PRIVATE_SEEDS).chance(WITH_PRIVATE_SENDS);
+  const doubtDice = new Dice(seed + DOUBT_SEEDS);
+  const isDoubtful = doubtDice.chance(WITH_DOUBTS) && !hasMessages;
+  const interruptDice = new Dice(seed + INTERRUPT_SEEDS);
+  const hasInterruptions = interruptDice.chance(WITH_INTERRUPTIONS) && has("interrupt");
+  const interrupt = () => {
+    if (!hasInterruptions || isOver || !interruptDice.chance(0.1)) return;
+    if (interruptDice.chance(0.5)) killers.kill();
+    else operators.suspend();
+  };
+  let isOver = false;
   const crew: Crew = new Crew(world, dice, {
     slowness,
     isPrivate,
+    isDoubtful,
+    interrupt,
     feeDice,
     wireDice: stopDice,
     clockDice,
@@ -227,10 +249,11 @@ export async function simulate(scenario: Scenario, trace?: Trace): Promise<Simul
   const guests = guestDice.chance(WITH_GUESTS) && losses === null ? new Guests(world, guestDice, up) : null;
   const clerkDice = new Dice(seed + CLERK_SEEDS);
   const clerks = new Clerks(world, clerkDice, up);
+  const doubters = isDoubtful ? new Doubters(world, doubtDice, up) : null;
   const actors = { callers, reservers, operators, payers, holders, killers, clerks };
   const hasClerks = clerkDice.chance(WITH_CLERKS);
   const watches = { stops, terms, losses, consumer, shadow };
-  const simulation = { world, ...actors, ...watches, crew, webhooks, messages, spenders, sticklers, guests };
+  const simulation = { world, ...actors, ...watches, crew, webhooks, messages, spenders, sticklers, guests, doubters };
   const nodes = dice.int(1, MOST_NODES);
   for (let i = 0; i < nodes; i++) crew.start();
   void consumer.follow();
@@ -259,6 +282,7 @@ export async function simulate(scenario: Scenario, trace?: Trace): Promise<Simul
     if (has("spenders")) spenders?.step();
     if (has("sticklers")) sticklers?.step();
     if (has("guests")) guests?.step();
+    if (has("doubters")) doubters?.step(crew, payers);
     const hasClerksNow = hasClerks && has("clerks");
     if (hasClerksNow && clerkDice.chance(0.15)) clerks.read();
     if (hasClerksNow && clerkDice.chance(0.05)) clerks.act();
@@ -266,6 +290,7 @@ export async function simulate(scenario: Scenario, trace?: Trace): Promise<Simul
     await world.clock.advance(dice.int(0, 700));
   }
   trace?.(world.clock.monotonicMs(), "everything is repaired");
+  isOver = true;
   crew.heal();
   webhooks?.heal();
   world.releaseBlocks();
