@@ -48,12 +48,6 @@ export const BROADCAST = [
         ["test/application/stops/stops-at-the-wire.test.ts"],
       ],
       [
-        "a kill and the lease's deadline are asked when bytes leave, not when the send is planned",
-        "return () => term() && !lane.held && !isHeldBack(tx) && isWanted();",
-        "const planned = term();\n  return () => planned && !lane.held && !isHeldBack(tx) && isWanted();",
-        ["test/application/stops/stops-at-the-wire.test.ts"],
-      ],
-      [
         "a suspension is asked when bytes leave, not when the send is planned",
         "return () => term() && !lane.held && !isHeldBack(tx) && isWanted();",
         "const { held } = lane;\n  return () => term() && !held && !isHeldBack(tx) && isWanted();",

@@ -26,6 +26,8 @@ export function checkSimulation(simulation: Simulation): void {
   const { violations: foreign } = simulation.terms;
   expect(foreign, `I1: nothing is sent after another node has taken the lane: ${foreign.join("; ")}`).toEqual([]);
   expect(crew.keys.violations, `keys: ${crew.keys.violations.join("; ")}`).toEqual([]);
+  const atStages = simulation.losses?.unlost(crew.stages.troubles()) ?? crew.stages.troubles();
+  expect(atStages, `stages: ${atStages.slice(0, 3).join("; ")}`).toEqual([]);
   const delivered = simulation.webhooks?.watch.violations ?? [];
   expect(delivered, `webhooks: ${delivered.join("; ")}`).toEqual([]);
   const signed = simulation.messages?.watch.violations ?? [];

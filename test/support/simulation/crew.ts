@@ -14,6 +14,7 @@ import { KeyWatch } from "./key-watch.ts";
 import type { Messages } from "./messages.ts";
 import { countCalls } from "./places.ts";
 import type { Receivers } from "./receivers.ts";
+import type { StageWatch } from "./stage-watch.ts";
 import type { Stops } from "./stops.ts";
 import type { Terms } from "./terms.ts";
 
@@ -172,6 +173,7 @@ export interface CrewOptions {
   readonly lapseDice: Dice;
   readonly stops: Stops;
   readonly terms: Terms;
+  readonly stages: StageWatch;
   /** True if every node sends to a private endpoint first. */
   readonly isPrivate: boolean;
   /** True if every node has two endpoints, one of which lies often. */
@@ -212,6 +214,7 @@ export class Crew {
   private isHealed = false;
   private readonly stops: Stops;
   private readonly terms: Terms;
+  readonly stages: StageWatch;
   private readonly isPrivate: boolean;
   private readonly isDoubtful: boolean;
   private readonly interrupt: () => void;
@@ -229,6 +232,7 @@ export class Crew {
     this.lapseDice = options.lapseDice;
     this.stops = options.stops;
     this.terms = options.terms;
+    this.stages = options.stages;
     this.isPrivate = options.isPrivate;
     this.isDoubtful = options.isDoubtful;
     this.interrupt = options.interrupt;
@@ -286,7 +290,10 @@ export class Crew {
       ...(this.wireDice.chance(0.4) ? { eachSend: () => this.crawl(holder.member) } : {}),
       ...(elsewhere === null ? {} : { elsewhere: { chain: this.world.chain, faults: elsewhere } }),
       ...(this.receivers === null ? {} : { webhooks: this.receivers.senderOf(() => holder.member?.entry ?? null) }),
-      onEvent: (event) => this.messages?.happened(holder.member?.entry ?? null, event),
+      onEvent: (event) => {
+        this.messages?.happened(holder.member?.entry ?? null, event);
+        this.stages.happened(holder.member?.entry ?? null, event);
+      },
     });
     countCalls(entry.node.api, (what) => this.count(what));
     this.receivers?.follow(entry);
@@ -302,6 +309,7 @@ export class Crew {
     if (this.isPrivate) this.watchPrivacy(entry);
     this.terms.follow(entry);
     this.keys.follow(entry);
+    this.stages.follow(entry);
     watchMemory(entry.store, (what) => this.violations.push(what));
     // Report false prices from the first response on, so that the node has no honest block to compare them with.
     if (this.feeDice.chance(0.15)) this.lie(entry);
@@ -593,7 +601,10 @@ export class Crew {
     begin(entry.faults, this.world);
     const other = dice.pick(["honest", "behind", "silent"] as const);
     if (other === "behind") elsewhere.pinHead(this.world.chain.head.number - 2);
-    const hear = other === "silent" ? elsewhere.inject({ kind: "unavailable" }) : () => elsewhere.pinHead(null);
+    const hear =
+      other === "silent"
+        ? elsewhere.inject({ kind: "unavailable" }, { method: "eth_estimateGas" })
+        : () => elsewhere.pinHead(null);
     this.world.clock.after(dice.int(500, 8_000), () => {
       end(entry.faults);
       hear();

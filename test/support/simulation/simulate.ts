@@ -26,6 +26,7 @@ import { Reservers } from "./reservers.ts";
 import { Shadow } from "./shadow.ts";
 import { beginningOf, SPENDING_POLICIES, TOKEN, TOKEN_GAS } from "./spend-kinds.ts";
 import { Spenders } from "./spenders.ts";
+import { StageWatch } from "./stage-watch.ts";
 import { REVERTER, Sticklers } from "./sticklers.ts";
 import { Stops } from "./stops.ts";
 import { Terms } from "./terms.ts";
@@ -199,7 +200,8 @@ export async function simulate(scenario: Scenario, trace?: Trace): Promise<Simul
   const timeDice = new Dice(seed + TIME_SEEDS);
   const stopDice = new Dice(seed + STOP_SEEDS);
   const terms = new Terms(world, LEASE.durationMs);
-  const stops = new Stops(world, terms);
+  const stages = new StageWatch(world);
+  const stops = new Stops(world, terms, stages);
   const webhookDice = new Dice(seed + WEBHOOK_SEEDS);
   const up = () => crew.up();
   const webhooks = webhookDice.chance(WITH_WEBHOOKS) ? new Webhooks(world, webhookDice, up) : null;
@@ -229,6 +231,7 @@ export async function simulate(scenario: Scenario, trace?: Trace): Promise<Simul
     lapseDice: new Dice(seed + LAPSE_SEEDS),
     stops,
     terms,
+    stages,
     ...optional,
   });
   const callers = new Callers(world, dice, crew.up, timeDice);
