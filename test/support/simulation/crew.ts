@@ -60,6 +60,7 @@ const CHAIN_METHODS = [
 ] as const;
 
 const RECEIPT_LIES: readonly ReceiptLie[] = [
+  (honest) => ({ ...honest, blockHash: `0x${"dd".repeat(32)}` }),
   (honest) => ({ ...honest, status: honest.status === "success" ? "reverted" : "success" }),
   (honest) => ({ ...honest, gasUsed: honest.gasUsed + 1n }),
   (honest) => ({ ...honest, contractAddress: `0x${"ee".repeat(20)}` }),
@@ -326,6 +327,7 @@ export class Crew {
     };
     holder.member = member;
     this.members.push(member);
+    if (this.isDoubtful && this.feeDice.chance(0.4)) this.lieAboutCount(member);
     this.count("started");
     entry.node.start().then(
       () => {
@@ -527,6 +529,16 @@ export class Crew {
     });
   }
 
+  /** Loses answers of sends through a chain's node that holds the key, and sometimes the asking node with them. */
+  loseSends(dice: Dice): void {
+    this.withMember((member) => {
+      const kind = dice.pick(["unavailable", "loseReply", "loseReply"] as const);
+      member.entry.faults.inject({ kind }, { method: "eth_sendTransaction", times: dice.int(1, 2) });
+      if (dice.chance(0.3)) member.crashAt ??= { name: "broadcast.sent", passages: dice.int(1, 3) };
+      this.count("send without an answer");
+    }, dice);
+  }
+
   /** Makes an endpoint fall behind and catch up later. */
   lagChain(): void {
     this.withMember(({ entry, elsewhere }) => {
@@ -642,11 +654,15 @@ export class Crew {
       return;
     }
     if (tx.attempts.some((each) => each.private === true)) this.violations.push(`${tx.txId} is private and was shown`);
-    if (sinceMs === undefined) return;
     const { publicAfterMs } = this.world.settings;
-    const isEarly = publicAfterMs === null || nowMs - sinceMs + PRIVACY_SLACK_MS < publicAfterMs;
+    // A send that an earlier owner claimed may never have begun.
+    const claimedAt = tx.attempts[0]?.firstSentAt?.getTime() ?? this.world.clock.now().getTime();
+    const ageMs = sinceMs === undefined ? this.world.clock.now().getTime() - claimedAt : nowMs - sinceMs;
+    const isEarly = publicAfterMs === null || ageMs + PRIVACY_SLACK_MS < publicAfterMs;
+    const isSignedHere = tx.history.some(({ event }) => event === "sign");
     const isDecided = tx.history.some(({ decision }) => decision !== null);
-    if (isEarly && !isDecided && !this.keys.wasSet) this.violations.push(`${tx.txId} was shown to everybody too soon`);
+    if (isEarly && isSignedHere && !isDecided && !this.keys.wasSet)
+      this.violations.push(`${tx.txId} was shown to everybody too soon`);
     this.count("disclosed");
   }
 
@@ -669,7 +685,10 @@ export class Crew {
   lieForGood(): void {
     const candidates = this.members.filter(({ phase, elsewhere }) => phase !== "gone" && elsewhere !== null);
     if (candidates.length === 0) return;
-    const { entry, elsewhere } = this.feeDice.pick(candidates);
+    this.lieAboutCount(this.feeDice.pick(candidates));
+  }
+
+  private lieAboutCount({ entry, elsewhere }: Member): void {
     entry.faults.lieAboutNonce((honest) => honest + LIE);
     elsewhere?.trail(1);
     this.world.clock.after(this.feeDice.int(500, 8_000), () => {
@@ -709,6 +728,39 @@ export class Crew {
     }
   }
 
+  /** A receipt that says that the transaction is in the block before. */
+  private readonly inBlockBefore: ReceiptLie = (honest) => {
+    const before = this.world.chain.blocks.byNumber(honest.blockNumber - 1);
+    return before === null ? honest : { ...honest, blockNumber: before.number, blockHash: before.hash };
+  };
+
+  /** Makes one of two endpoints follow a branch of its own, or invent so many blocks that old ones seem final. */
+  branchOff(dice: Dice): void {
+    const candidates = this.members.filter(({ phase, elsewhere }) => phase !== "gone" && elsewhere !== null);
+    if (candidates.length === 0) return;
+    const faults = this.liarOf(dice.pick(candidates), dice);
+    const depth = dice.pick([0, 4, 8, 12]);
+    if (depth > 0) faults.pinHead(this.world.chain.head.number - depth);
+    faults.inventBlocks(depth === 0 ? 100 : depth + dice.int(1, 4));
+    this.world.clock.after(dice.int(500, 8_000), () => {
+      faults.inventBlocks(0);
+      faults.pinHead(null);
+    });
+    this.count("branch of one of two");
+  }
+
+  /** Makes the second endpoint of a node fall behind for longer than an answer about the count may be old. */
+  lagSecond(dice: Dice): void {
+    const { elsewhere } = dice.pick([...this.members.filter(({ phase }) => phase !== "gone"), null]) ?? {};
+    elsewhere?.pinHead(this.world.chain.head.number - 1);
+    this.world.clock.after(6_000, () => elsewhere?.pinHead(null));
+  }
+
+  /** True once a fault has struck this node. */
+  isTroubled(node: WorldNode): boolean {
+    return this.members.find(({ entry }) => entry === node)?.isTroubled !== false;
+  }
+
   /**
    * Makes one endpoint report false receipts of real blocks, for long enough that a decision could be based on them.
    */
@@ -718,7 +770,7 @@ export class Crew {
     const { entry, elsewhere } = dice.pick(candidates);
     const faults = dice.pick([entry.faults, elsewhere ?? entry.faults]);
     const other = faults === entry.faults ? elsewhere : entry.faults;
-    const lie = dice.pick(RECEIPT_LIES);
+    const lie = dice.pick([...RECEIPT_LIES, this.inBlockBefore]);
     // Two endpoints must not report the same false receipt, because a node cannot detect that. Two different false
     // receipts are allowed and must decide nothing.
     if (other !== null && this.receiptLies.get(other) === lie) return;

@@ -26,6 +26,7 @@ export class Doubters extends Actor {
     const { dice } = this;
     if (dice.chance(0.15)) crew.raiseMarket(dice);
     if (dice.chance(0.15)) crew.refuseFalsely(dice);
+    if (dice.chance(0.1)) crew.branchOff(dice);
     if (dice.chance(0.3)) payers.trust();
     if (dice.chance(0.3)) this.deposit(dice.pick(SIGNERS));
   }

@@ -29,6 +29,7 @@ import { Spenders } from "./spenders.ts";
 import { StageWatch } from "./stage-watch.ts";
 import { REVERTER, Sticklers } from "./sticklers.ts";
 import { Stops } from "./stops.ts";
+import { Strangers } from "./strangers.ts";
 import { Terms } from "./terms.ts";
 import { Webhooks } from "./webhooks.ts";
 
@@ -57,6 +58,9 @@ const HAND_SEEDS = 0x4ade_0000;
 const PRIVATE_SEEDS = 0x5ade_0000;
 const LAPSE_SEEDS = 0x6ade_0000;
 const DOUBT_SEEDS = 0x7ade_0000;
+const STRANGER_SEEDS = 0x9ade_0000;
+const STALE_SEEDS = 0xbade_0000;
+const LOSSY_SEEDS = 0xaade_0000;
 const INTERRUPT_SEEDS = 0x8ade_0000;
 
 /** Shares of the seeds that have webhooks, and signatures of messages. Each takes time, so no seed must have all. */
@@ -73,9 +77,11 @@ const WITH_GUESTS = 0.25;
 /** Share of the seeds in which the chain's node holds the key of a signer, so that no node knows a hash before it sends. */
 const WITH_NODE_KEYS = 0.25;
 /** Of the other seeds: every node sends to a private endpoint first. */
-const WITH_PRIVATE_SENDS = 0.15;
+const WITH_PRIVATE_SENDS = 0.3;
 /** Of those without signatures: one of two endpoints lies often. */
 const WITH_DOUBTS = 0.15;
+/** Of those whose callers do not know their answers: another program has the same keys. */
+const WITH_STRANGERS = 0.3;
 /** Share of the seeds in which stops are asked for while sends leave one by one. */
 const WITH_INTERRUPTIONS = 0.2;
 /** Share of the seeds in which some steps never happen and others often: what hides behind the usual mix. */
@@ -124,7 +130,7 @@ export const PARTS = [
   ...STEPS.map(([, step]) => step),
   ...(["lie about fees", "trust", "overpay", "lie about receipts", "invent blocks"] as const),
   ...(["hold", "kill", "jump clock", "webhooks", "messages", "clerks", "spenders", "sticklers", "guests"] as const),
-  ...(["doubters", "interrupt"] as const),
+  ...(["doubters", "interrupt", "strangers", "lose sends"] as const),
   ...(["delay commit", "jump database clock", "partition", "lie about state", "lose commits"] as const),
 ] as const;
 export type Part = (typeof PARTS)[number];
@@ -167,6 +173,8 @@ export interface Simulation {
   readonly guests: Guests | null;
   /** Null in a simulation in which no endpoint lies more often than usual. */
   readonly doubters: Doubters | null;
+  /** Null in a simulation in which nobody else has the keys. */
+  readonly strangers: Strangers | null;
   /** Null in a simulation whose database loses commits. */
   readonly shadow: Shadow | null;
 }
@@ -200,7 +208,7 @@ export async function simulate(scenario: Scenario, trace?: Trace): Promise<Simul
   const timeDice = new Dice(seed + TIME_SEEDS);
   const stopDice = new Dice(seed + STOP_SEEDS);
   const terms = new Terms(world, LEASE.durationMs);
-  const stages = new StageWatch(world);
+  const stages = new StageWatch(world, (node) => crew.isTroubled(node));
   const stops = new Stops(world, terms, stages);
   const webhookDice = new Dice(seed + WEBHOOK_SEEDS);
   const up = () => crew.up();
@@ -253,10 +261,26 @@ export async function simulate(scenario: Scenario, trace?: Trace): Promise<Simul
   const clerkDice = new Dice(seed + CLERK_SEEDS);
   const clerks = new Clerks(world, clerkDice, up);
   const doubters = isDoubtful ? new Doubters(world, doubtDice, up) : null;
+  const lossyDice = new Dice(seed + LOSSY_SEEDS);
+  const strangerDice = new Dice(seed + STRANGER_SEEDS);
+  const hasStrangers = strangerDice.chance(WITH_STRANGERS) && isPlain && losses === null && sticklers === null;
+  const strangers = hasStrangers ? new Strangers(world, strangerDice, up) : null;
   const actors = { callers, reservers, operators, payers, holders, killers, clerks };
   const hasClerks = clerkDice.chance(WITH_CLERKS);
   const watches = { stops, terms, losses, consumer, shadow };
-  const simulation = { world, ...actors, ...watches, crew, webhooks, messages, spenders, sticklers, guests, doubters };
+  const simulation = {
+    world,
+    ...actors,
+    ...watches,
+    crew,
+    webhooks,
+    messages,
+    spenders,
+    sticklers,
+    guests,
+    doubters,
+    strangers,
+  };
   const nodes = dice.int(1, MOST_NODES);
   for (let i = 0; i < nodes; i++) crew.start();
   void consumer.follow();
@@ -285,6 +309,8 @@ export async function simulate(scenario: Scenario, trace?: Trace): Promise<Simul
     if (has("spenders")) spenders?.step();
     if (has("sticklers")) sticklers?.step();
     if (has("guests")) guests?.step();
+    if (has("strangers")) strangers?.step(crew);
+    if (world.nodeSigners.length > 0 && lossyDice.chance(0.15) && has("lose sends")) crew.loseSends(lossyDice);
     if (has("doubters")) doubters?.step(crew, payers);
     const hasClerksNow = hasClerks && has("clerks");
     if (hasClerksNow && clerkDice.chance(0.15)) clerks.read();
@@ -294,6 +320,7 @@ export async function simulate(scenario: Scenario, trace?: Trace): Promise<Simul
   }
   trace?.(world.clock.monotonicMs(), "everything is repaired");
   isOver = true;
+  stages.healed();
   crew.heal();
   webhooks?.heal();
   world.releaseBlocks();
@@ -337,7 +364,7 @@ function makeWorld(seed: number, dice: Dice, policies: Policies | undefined): Wo
       repricing: dice.pick([null, REPRICING_STRATEGIES.on, REPRICING_STRATEGIES.on, REPRICING_STRATEGIES.linear]),
       maxAttempts: dice.pick([0, 0, 3]),
       stuckAfterMs: dice.pick([5_000, 30_000, 1_800_000]),
-      staleReceiptTimeoutMs: 5_000,
+      staleReceiptTimeoutMs: new Dice(seed + STALE_SEEDS).pick([5_000, 5_000, 60_000]),
       grayZoneTimeoutMs: keyDice.pick([4_000, 30_000]),
       grayZoneIntervalMs: 1_000,
       publicAfterMs: keyDice.pick([null, 3_000, 15_000]),

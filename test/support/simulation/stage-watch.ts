@@ -1,6 +1,8 @@
 import type { TelemetryEvent } from "../../../src/ports/telemetry.ts";
 import type { WitnessEntry } from "../../doubles/simulated-chain/core.ts";
 import type { World, WorldNode } from "../world.ts";
+import { ChainWatch } from "./chain-watch.ts";
+import { CountWatch } from "./count-watch.ts";
 import { NodeKeyWatch } from "./node-key-watch.ts";
 import { OutcomeWatch } from "./outcome-watch.ts";
 import { SendWatch } from "./send-watch.ts";
@@ -10,8 +12,12 @@ export class StageWatch {
   private readonly sends: SendWatch;
   private readonly nodeKeys: NodeKeyWatch;
   private readonly outcomes: OutcomeWatch;
+  private readonly counts: CountWatch;
+  private readonly chain: ChainWatch;
 
-  constructor(world: World) {
+  constructor(world: World, isTroubled: (node: WorldNode) => boolean) {
+    this.counts = new CountWatch(world, isTroubled);
+    this.chain = new ChainWatch(world);
     this.sends = new SendWatch(world);
     this.nodeKeys = new NodeKeyWatch(world);
     this.outcomes = new OutcomeWatch(world);
@@ -20,6 +26,12 @@ export class StageWatch {
   follow(node: WorldNode): void {
     this.sends.follow(node);
     this.nodeKeys.follow(node);
+    this.counts.follow(node);
+  }
+
+  /** Call this when nothing is broken any more. */
+  healed(): void {
+    this.chain.healed();
   }
 
   happened(node: WorldNode | null, event: TelemetryEvent): void {
@@ -33,6 +45,7 @@ export class StageWatch {
 
   /** Everything that was wrong. Call this at rest. */
   troubles(): readonly string[] {
-    return [...this.sends.violations, ...this.nodeKeys.violations, ...this.outcomes.settled()];
+    const soFar = [this.sends, this.nodeKeys, this.counts].flatMap(({ violations }) => violations);
+    return [...soFar, ...this.outcomes.settled(), ...this.chain.settled()];
   }
 }
