@@ -1,6 +1,6 @@
 import type { Address } from "../../../src/domain/lane.ts";
 import type { Chain } from "../../../src/ports/chain.ts";
-import type { LaneWrite } from "../../../src/ports/lane-store.ts";
+import { type LaneWrite, StoreUnavailable } from "../../../src/ports/lane-store.ts";
 import type { Applied } from "../../doubles/memory-store/commit.ts";
 import { BLOCK_MS, POLL_MS, type World, type WorldNode } from "../world.ts";
 
@@ -62,7 +62,8 @@ export class CountWatch {
       try {
         return await commit(writes);
       } catch (error) {
-        for (const write of writes) this.failed(node, write);
+        const isFailed = error instanceof StoreUnavailable && !error.busy;
+        if (isFailed) for (const write of writes) this.failed(node, write);
         throw error;
       }
     };

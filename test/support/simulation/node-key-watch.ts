@@ -24,10 +24,13 @@ interface Sent {
 export class NodeKeyWatch {
   readonly violations: string[] = [];
   private readonly world: World;
+  private readonly wasSet: () => boolean;
   private readonly sent = new Map<string, Sent>();
 
-  constructor(world: World) {
+  /** `wasSet`: true once somebody has set the database's clock, by which the age of a search is known. */
+  constructor(world: World, wasSet: () => boolean) {
     this.world = world;
+    this.wasSet = wasSet;
     world.database.state.watchers.push((applied) => {
       for (const each of applied) this.committed(each);
     });
@@ -58,10 +61,7 @@ export class NodeKeyWatch {
     const isOurs = this.world.database.state.instances.get(lane?.owner ?? "")?.url === node.url;
     if (isOurs && claim?.token !== lane?.token)
       this.violations.push(`nonce ${place} was sent under claim ${claim?.token}, not ${lane?.token}`);
-    const before = this.sent.get(place);
-    const { grayZoneTimeoutMs } = this.world.settings;
-    if (before?.isAnswered === false && isUnnamed(row) && nowMs - before.atMs < grayZoneTimeoutMs)
-      this.violations.push(`nonce ${place} was sent anew ${nowMs - before.atMs} ms after a send without an answer`);
+    this.judgeAge(place, row);
     for (const [each, { isAnswered }] of this.sent) {
       const [other, lower] = each.split(" ");
       if (other !== signer || Number(lower) >= nonce || isAnswered) continue;
@@ -73,6 +73,14 @@ export class NodeKeyWatch {
     return sent;
   }
 
+  private judgeAge(place: string, row: TransactionRow | undefined): void {
+    const before = this.sent.get(place);
+    if (before === undefined || before.isAnswered || !isUnnamed(row)) return;
+    const ageMs = this.world.clock.monotonicMs() - before.atMs;
+    if (ageMs < this.world.settings.grayZoneTimeoutMs && !this.wasSet())
+      this.violations.push(`nonce ${place} is sent anew ${ageMs} ms after a send without an answer`);
+  }
+
   private committed({ write }: Applied): void {
     if (write.kind !== "transition") return;
     for (const { txId, event } of write.items) {
@@ -82,7 +90,11 @@ export class NodeKeyWatch {
       const { chain, clock } = this.world;
       const { signer } = row.lane;
       const place = placeOf(signer, row.nonce);
-      if (clock.monotonicMs() - (this.sent.get(place)?.atMs ?? 0) < SEEN_MS) continue;
+      this.judgeAge(place, row);
+      const sent = this.sent.get(place);
+      // From here on it is known that the search was in vain.
+      if (sent !== undefined) sent.isAnswered = true;
+      if (clock.monotonicMs() - (sent?.atMs ?? 0) < SEEN_MS) continue;
       if (chain.pool.entry(signer, row.nonce) !== null)
         this.violations.push(`nonce ${place} is sent anew although its transaction waits in the pool`);
       if ((chain.account(signer, chain.head.number - SEEN_BLOCKS)?.nonce ?? 0) > row.nonce)

@@ -208,7 +208,10 @@ export async function simulate(scenario: Scenario, trace?: Trace): Promise<Simul
   const timeDice = new Dice(seed + TIME_SEEDS);
   const stopDice = new Dice(seed + STOP_SEEDS);
   const terms = new Terms(world, LEASE.durationMs);
-  const stages = new StageWatch(world, (node) => crew.isTroubled(node));
+  const stages = new StageWatch(world, {
+    isTroubled: (node) => crew.isTroubled(node),
+    wasSet: () => crew.keys.wasSet || [...crew.counts.keys()].some((what) => what.endsWith("clock jumped")),
+  });
   const stops = new Stops(world, terms, stages);
   const webhookDice = new Dice(seed + WEBHOOK_SEEDS);
   const up = () => crew.up();

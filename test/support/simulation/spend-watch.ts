@@ -48,7 +48,8 @@ export class SpendWatch {
       const charged = this.chargedFor(row);
       const dearest = row.attempts.filter(({ kind }) => kind !== "external").map(({ gas, fees }) => gas * feeCap(fees));
       const most = dearest.reduce((a, b) => (a > b ? a : b), 0n);
-      if (charged !== null && charged.cost < most)
+      // Under policies that nobody can read, a reorg gives back nothing that was corrected before.
+      if (charged !== null && charged.cost < most && !this.uncorrected.has(row.txId))
         this.violations.push(`${row.txId} may cost ${most}, and ${charged.cost} is counted`);
       if (row.requestId?.startsWith(SPENT) !== true || this.seen.has(row.txId)) continue;
       this.seen.add(row.txId);

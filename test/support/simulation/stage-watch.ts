@@ -7,6 +7,14 @@ import { NodeKeyWatch } from "./node-key-watch.ts";
 import { OutcomeWatch } from "./outcome-watch.ts";
 import { SendWatch } from "./send-watch.ts";
 
+/** What is known of the faults so far. */
+interface Sight {
+  /** True once a fault has struck this node. */
+  readonly isTroubled: (node: WorldNode) => boolean;
+  /** True once somebody has set a clock. */
+  readonly wasSet: () => boolean;
+}
+
 /** The watches of the stages from the allocation of a nonce to the outcome. */
 export class StageWatch {
   private readonly sends: SendWatch;
@@ -15,11 +23,11 @@ export class StageWatch {
   private readonly counts: CountWatch;
   private readonly chain: ChainWatch;
 
-  constructor(world: World, isTroubled: (node: WorldNode) => boolean) {
+  constructor(world: World, { isTroubled, wasSet }: Sight) {
     this.counts = new CountWatch(world, isTroubled);
     this.chain = new ChainWatch(world);
     this.sends = new SendWatch(world);
-    this.nodeKeys = new NodeKeyWatch(world);
+    this.nodeKeys = new NodeKeyWatch(world, wasSet);
     this.outcomes = new OutcomeWatch(world);
   }
 
