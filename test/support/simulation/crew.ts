@@ -179,6 +179,8 @@ export interface CrewOptions {
   readonly isPrivate: boolean;
   /** True if every node has two endpoints, one of which lies often. */
   readonly isDoubtful: boolean;
+  /** True if another program has the same keys. */
+  readonly isShared: () => boolean;
   /** Called while the sends of one call leave one by one. */
   readonly interrupt: () => void;
   /** Receivers of webhooks; null if this simulation has none. */
@@ -218,6 +220,7 @@ export class Crew {
   readonly stages: StageWatch;
   private readonly isPrivate: boolean;
   private readonly isDoubtful: boolean;
+  private readonly isShared: () => boolean;
   private readonly interrupt: () => void;
   private readonly receivers: Receivers | null;
   private readonly messages: Messages | null;
@@ -236,6 +239,7 @@ export class Crew {
     this.stages = options.stages;
     this.isPrivate = options.isPrivate;
     this.isDoubtful = options.isDoubtful;
+    this.isShared = options.isShared;
     this.interrupt = options.interrupt;
     this.receivers = options.receivers;
     this.messages = options.messages;
@@ -327,6 +331,7 @@ export class Crew {
     };
     holder.member = member;
     this.members.push(member);
+    if (this.isShared()) this.hideCounts(member);
     if (this.isDoubtful && this.feeDice.chance(0.4)) this.lieAboutCount(member);
     this.count("started");
     entry.node.start().then(
@@ -686,6 +691,18 @@ export class Crew {
     const candidates = this.members.filter(({ phase, elsewhere }) => phase !== "gone" && elsewhere !== null);
     if (candidates.length === 0) return;
     this.lieAboutCount(this.feeDice.pick(candidates));
+  }
+
+  /** At first, the node learns of no transaction count, or a false one of one endpoint alone. */
+  private hideCounts({ entry: { faults }, elsewhere }: Member): void {
+    const scope = { method: "eth_getTransactionCount" };
+    const silent = elsewhere ?? faults;
+    const end = silent.inject({ kind: "unavailable" }, scope);
+    if (elsewhere !== null) faults.lieAboutNonce(() => 0);
+    this.world.clock.after(this.feeDice.int(200, 3_000), () => {
+      end();
+      if (elsewhere !== null) faults.lieAboutNonce(null);
+    });
   }
 
   private lieAboutCount({ entry, elsewhere }: Member): void {

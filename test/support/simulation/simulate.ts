@@ -59,6 +59,7 @@ const PRIVATE_SEEDS = 0x5ade_0000;
 const LAPSE_SEEDS = 0x6ade_0000;
 const DOUBT_SEEDS = 0x7ade_0000;
 const STRANGER_SEEDS = 0x9ade_0000;
+const PENDING_SEEDS = 0xcade_0000;
 const STALE_SEEDS = 0xbade_0000;
 const LOSSY_SEEDS = 0xaade_0000;
 const INTERRUPT_SEEDS = 0x8ade_0000;
@@ -210,6 +211,7 @@ export async function simulate(scenario: Scenario, trace?: Trace): Promise<Simul
   const terms = new Terms(world, LEASE.durationMs);
   const stages = new StageWatch(world, {
     isTroubled: (node) => crew.isTroubled(node),
+    mayWait: () => stops.counts.size > 0 || !crew.isCalm,
     wasSet: () => crew.keys.wasSet || [...crew.counts.keys()].some((what) => what.endsWith("clock jumped")),
   });
   const stops = new Stops(world, terms, stages);
@@ -235,6 +237,7 @@ export async function simulate(scenario: Scenario, trace?: Trace): Promise<Simul
     slowness,
     isPrivate,
     isDoubtful,
+    isShared: () => strangers !== null,
     interrupt,
     feeDice,
     wireDice: stopDice,
@@ -266,7 +269,7 @@ export async function simulate(scenario: Scenario, trace?: Trace): Promise<Simul
   const doubters = isDoubtful ? new Doubters(world, doubtDice, up) : null;
   const lossyDice = new Dice(seed + LOSSY_SEEDS);
   const strangerDice = new Dice(seed + STRANGER_SEEDS);
-  const hasStrangers = strangerDice.chance(WITH_STRANGERS) && isPlain && losses === null && sticklers === null;
+  const hasStrangers = strangerDice.chance(WITH_STRANGERS) && !hasSpenders && losses === null && sticklers === null;
   const strangers = hasStrangers ? new Strangers(world, strangerDice, up) : null;
   const actors = { callers, reservers, operators, payers, holders, killers, clerks };
   const hasClerks = clerkDice.chance(WITH_CLERKS);
@@ -284,6 +287,7 @@ export async function simulate(scenario: Scenario, trace?: Trace): Promise<Simul
     doubters,
     strangers,
   };
+  strangers?.beBefore();
   const nodes = dice.int(1, MOST_NODES);
   for (let i = 0; i < nodes; i++) crew.start();
   void consumer.follow();
@@ -372,6 +376,7 @@ function makeWorld(seed: number, dice: Dice, policies: Policies | undefined): Wo
       grayZoneIntervalMs: 1_000,
       publicAfterMs: keyDice.pick([null, 3_000, 15_000]),
       inFlightWindow: dice.pick([2, 8, 64]),
+      nonceChainQuery: new Dice(seed + PENDING_SEEDS).chance(0.25) ? "pending" : "latest",
       nonceStateTimeoutMs: dice.pick([0, 1_000, 30_000]),
       blockQueueLength: dice.pick([1, 1_000]),
       fetchReceiptUponEntry: dice.chance(0.2),

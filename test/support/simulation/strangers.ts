@@ -7,6 +7,15 @@ import type { Crew } from "./crew.ts";
  * Another program that has the same keys. It uses nonces of ours, on chain or in the pool, whatever we have given them to.
  */
 export class Strangers extends Actor {
+  /** Uses some nonces of some keys before any node runs. */
+  beBefore(): void {
+    for (const signer of SIGNERS) {
+      if (this.dice.chance(0.5)) continue;
+      for (const [nonce, { transaction }] of this.world.chain.mineForeign(signer, 3).transactions.entries())
+        this.world.hidden.set(transaction.hash, { signer, nonce });
+    }
+  }
+
   /** What may happen in one step of a simulation. */
   step(crew: Crew): void {
     const { dice } = this;
