@@ -147,7 +147,7 @@ export class Callers extends Actor {
       return false;
     }
     const knownMs = this.world.clock.monotonicMs() - (this.knownSinceMs.get(wish.signer) ?? Number.POSITIVE_INFINITY);
-    if (knownMs > LONG_MS && answer.message.includes("nonce is not known yet"))
+    if (knownMs > LONG_MS && wish.signer !== POOL && answer.message.includes("nonce is not known yet"))
       this.absurd.push(`${wish.signer} has had a nonce for ${knownMs} ms, and a create was answered ${answer.message}`);
     if (answer.extras.outcome === "unknown") this.unknown++;
     else if (!again) this.refused.push(wish);

@@ -3,11 +3,15 @@ import type { Chain } from "../../../src/ports/chain.ts";
 import { type LaneWrite, StoreUnavailable } from "../../../src/ports/lane-store.ts";
 import type { Applied } from "../../doubles/memory-store/commit.ts";
 import { BLOCK_MS, POLL_MS, type World, type WorldNode } from "../world.ts";
+import { BlockTimes } from "./block-times.ts";
 
 /** Time that an allocation takes at most after its count was asked for, on a node without faults, in ms. */
 const ALLOCATED_MS = 2_000;
 /** Longest time for which a planned allocation may wait for the database, in ms. */
 const PLANNED_MS = 6_000;
+
+/** Time after which the faults of a node's start are over, in ms. */
+const STARTED_MS = 5_000;
 
 interface Answer {
   readonly askedAtMs: number;
@@ -30,17 +34,21 @@ export class CountWatch {
   readonly violations: string[] = [];
   private readonly world: World;
   private readonly isTroubled: (node: WorldNode) => boolean;
+  private readonly followedAtMs = new Map<WorldNode, number>();
+  private readonly times: BlockTimes;
   private readonly asked = new Map<WorldNode, Map<Address, Asked>>();
 
   constructor(world: World, isTroubled: (node: WorldNode) => boolean) {
     this.world = world;
     this.isTroubled = isTroubled;
+    this.times = new BlockTimes(world);
     world.database.state.watchers.push((applied) => {
       for (const each of applied) this.committed(each);
     });
   }
 
   follow(node: WorldNode): void {
+    this.followedAtMs.set(node, this.world.clock.monotonicMs());
     const { rpc, store } = node;
     const count = rpc.transactionCount.bind(rpc);
     const everywhere = rpc.transactionCountEverywhere.bind(rpc);
@@ -112,8 +120,10 @@ export class CountWatch {
     if (this.isTroubled(node)) return;
     if (nowMs - asked.atMs > oldestMs)
       this.violations.push(`nonces of ${signer} were given ${nowMs - asked.atMs} ms after the chain was asked`);
-    const blocks = Math.ceil(oldestMs / BLOCK_MS) + 1;
-    const used = chain.account(signer, Math.max(0, chain.head.number - blocks)).nonce;
+    // At first, the node may have got no count, or a false one, which only for a new lane is not enough.
+    const ageMs = nowMs - (this.followedAtMs.get(node) ?? 0);
+    if (before.cursor !== null && ageMs < oldestMs + STARTED_MS) return;
+    const used = chain.account(signer, this.times.newestSince(oldestMs + BLOCK_MS)).nonce;
     const [lowest = used] = given.toSorted((a, b) => a - b);
     if (lowest < used)
       this.violations.push(`nonce ${lowest} of ${signer} was given although ${used} were used long before`);

@@ -699,13 +699,15 @@ export class Crew {
     const silent = elsewhere ?? faults;
     const end = silent.inject({ kind: "unavailable" }, scope);
     if (elsewhere !== null) faults.lieAboutNonce(() => 0);
-    this.world.clock.after(this.feeDice.int(200, 3_000), () => {
+    this.world.clock.after(this.feeDice.int(200, 1_500), () => {
       end();
       if (elsewhere !== null) faults.lieAboutNonce(null);
     });
   }
 
-  private lieAboutCount({ entry, elsewhere }: Member): void {
+  private lieAboutCount(member: Member): void {
+    const { entry, elsewhere } = member;
+    member.isTroubled = true;
     entry.faults.lieAboutNonce((honest) => honest + LIE);
     elsewhere?.trail(1);
     this.world.clock.after(this.feeDice.int(500, 8_000), () => {
@@ -773,9 +775,15 @@ export class Crew {
     this.world.clock.after(6_000, () => elsewhere?.pinHead(null));
   }
 
+  /** True once some clock does not show the same time as the others. */
+  get hasWrongClock(): boolean {
+    return this.keys.wasSet || this.counts.has("clock jumped") || this.members.some(({ aheadMs }) => aheadMs !== 0);
+  }
+
   /** True once a fault has struck this node. */
   isTroubled(node: WorldNode): boolean {
-    return this.members.find(({ entry }) => entry === node)?.isTroubled !== false;
+    const member = this.members.find(({ entry }) => entry === node);
+    return member === undefined || member.isTroubled || member.liar !== null;
   }
 
   /**
@@ -797,6 +805,7 @@ export class Crew {
       faults.lieAboutReceipts(null);
       this.receiptLies.delete(faults);
     });
+    if (lie === this.inBlockBefore || lie === RECEIPT_LIES[0]) this.stages.receiptsMisplaced();
     this.count("lied about receipts");
   }
 

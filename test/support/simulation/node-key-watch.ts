@@ -5,6 +5,7 @@ import type { Chain } from "../../../src/ports/chain.ts";
 import type { Applied } from "../../doubles/memory-store/commit.ts";
 import type { TransactionRow } from "../../doubles/memory-store/state.ts";
 import { CHAIN_ID, type World, type WorldNode } from "../world.ts";
+import { BlockTimes } from "./block-times.ts";
 
 /** How long something must have been there before a node certainly sees it, in ms. */
 const SEEN_MS = 2_000;
@@ -25,12 +26,14 @@ export class NodeKeyWatch {
   readonly violations: string[] = [];
   private readonly world: World;
   private readonly wasSet: () => boolean;
+  private readonly times: BlockTimes;
   private readonly sent = new Map<string, Sent>();
 
   /** `wasSet`: true once somebody has set the database's clock, by which the age of a search is known. */
   constructor(world: World, wasSet: () => boolean) {
     this.world = world;
     this.wasSet = wasSet;
+    this.times = new BlockTimes(world);
     world.database.state.watchers.push((applied) => {
       for (const each of applied) this.committed(each);
     });
@@ -97,7 +100,7 @@ export class NodeKeyWatch {
       if (clock.monotonicMs() - (sent?.atMs ?? 0) < SEEN_MS) continue;
       if (chain.pool.entry(signer, row.nonce) !== null)
         this.violations.push(`nonce ${place} is sent anew although its transaction waits in the pool`);
-      if ((chain.account(signer, chain.head.number - SEEN_BLOCKS)?.nonce ?? 0) > row.nonce)
+      if (chain.account(signer, this.times.newestSince(SEEN_MS)).nonce > row.nonce)
         this.violations.push(`nonce ${place} is sent anew although it is used`);
     }
   }
@@ -107,7 +110,6 @@ export class NodeKeyWatch {
   }
 }
 
-const SEEN_BLOCKS = 4;
 const placeOf = (signer: Address, nonce: number) => `${signer} ${nonce}`;
 
 /** True if no hash of the transaction is known, and it is open. */

@@ -212,7 +212,7 @@ export async function simulate(scenario: Scenario, trace?: Trace): Promise<Simul
   const stages = new StageWatch(world, {
     isTroubled: (node) => crew.isTroubled(node),
     mayWait: () => stops.counts.size > 0 || !crew.isCalm,
-    wasSet: () => crew.keys.wasSet || [...crew.counts.keys()].some((what) => what.endsWith("clock jumped")),
+    wasSet: () => crew.hasWrongClock,
   });
   const stops = new Stops(world, terms, stages);
   const webhookDice = new Dice(seed + WEBHOOK_SEEDS);

@@ -68,6 +68,11 @@ export class StageWatch {
     this.chain.healed();
   }
 
+  /** Call this if an endpoint names a wrong block in receipts: the block is not read again. */
+  receiptsMisplaced(): void {
+    this.chain.mayMiss = true;
+  }
+
   happened(node: WorldNode | null, event: TelemetryEvent): void {
     this.outcomes.happened(node, event);
   }
