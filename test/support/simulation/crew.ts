@@ -624,7 +624,7 @@ export class Crew {
         : () => elsewhere.pinHead(null);
     this.world.clock.after(dice.int(500, 8_000), () => {
       end(entry.faults);
-      hear();
+      endOther();
     });
     this.count("refused by one of two");
   }
