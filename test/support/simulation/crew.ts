@@ -618,7 +618,7 @@ export class Crew {
     begin(entry.faults, this.world);
     const other = dice.pick(["honest", "behind", "silent"] as const);
     if (other === "behind") elsewhere.pinHead(this.world.chain.head.number - 2);
-    const hear =
+    const endOther =
       other === "silent"
         ? elsewhere.inject({ kind: "unavailable" }, { method: "eth_estimateGas" })
         : () => elsewhere.pinHead(null);
