@@ -35,6 +35,8 @@ export function checkSimulation(simulation: Simulation): void {
   expect(misled, `answers: ${misled.join("; ")}`).toEqual([]);
   const failed = simulation.examiner?.violations ?? [];
   expect(failed, `exams: ${failed.join("; ")}`).toEqual([]);
+  const atStages = simulation.losses?.unlost(crew.stages.troubles()) ?? crew.stages.troubles();
+  expect(atStages, `stages: ${atStages.slice(0, 3).join("; ")}`).toEqual([]);
   const delivered = simulation.webhooks?.watch.violations ?? [];
   expect(delivered, `webhooks: ${delivered.join("; ")}`).toEqual([]);
   const signed = simulation.messages?.watch.violations ?? [];
@@ -78,7 +80,8 @@ export function checkSimulation(simulation: Simulation): void {
  * Checks that no accepted request ended because one endpoint said that its signer lacks money, or that it reverts. While
  * the base fee moves, the other endpoint may refuse the request for its price.
  */
-function checkRefusals({ world, crew, callers, reservers }: Simulation): void {
+function checkRefusals({ world, crew, callers, reservers, doubters }: Simulation): void {
+  expect(doubters?.believed() ?? [], "no liar of two ends an accepted request").toEqual([]);
   if (crew.counts.has("base fee moved")) return;
   const accepted = new Set(
     [...callers.acknowledged, ...callers.intake, ...reservers.acknowledged].map(({ txId }) => txId),
@@ -208,7 +211,7 @@ function mayHave(history: readonly HistoryRecord[], promised: number, nonce: num
  * All transactions on the chain are ours, each once, and none is missing. Assigned nonces without a transaction are
  * above all mined ones.
  */
-function checkChain({ world, losses }: Simulation): void {
+function checkChain({ world, losses, strangers }: Simulation): void {
   for (const signer of SIGNERS) {
     const rows = world.rows().filter(({ lane, nonce }) => lane.signer === signer && nonce !== null);
     const elsewhere = world.hiddenNonces(signer);
@@ -217,8 +220,8 @@ function checkChain({ world, losses }: Simulation): void {
     const cursor = [...world.database.state.lanes.values()].find(({ lane }) => lane.signer === signer)?.cursor ?? 0;
     const holes = world.database.state.holes().filter(({ lane }) => lane.signer === signer);
     const unused = holes.filter(({ nonce }) => !elsewhere.includes(nonce));
-    // What the database has lost may be mined when nobody asks for nonces any more.
-    const unseen = losses === null ? 0 : elsewhere.filter((nonce) => nonce >= cursor).length;
+    // What the database has lost, or never knew, may be mined when nobody asks for nonces any more.
+    const unseen = losses === null && strangers === null ? 0 : elsewhere.filter((nonce) => nonce >= cursor).length;
     expect(cursor, `the cursor of ${signer}`).toBe(mined + unused.length - unseen);
     for (const { nonce } of unused) expect(nonce, `a hole of ${signer} below others`).toBeGreaterThanOrEqual(mined);
   }

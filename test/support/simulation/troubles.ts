@@ -26,6 +26,12 @@ const OFTEN: Readonly<Record<string, number>> = {
     ]),
   ),
   "spending beyond a window": 10,
+  "send without an answer": 50,
+  "market raised by one of two": 20,
+  "refused by one of two": 20,
+  "branch of one of two": 10,
+  "nonce used by another program": 10,
+  "pending transaction of another program": 5,
 };
 
 /** Checks that enough faults of every kind occurred: otherwise the run proves nothing. */
