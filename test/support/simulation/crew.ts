@@ -476,7 +476,7 @@ export class Crew {
       const original = store[method].bind(store) as (...args: unknown[]) => Promise<unknown>;
       let left = dice.int(1, 8);
       const failing = async (...args: unknown[]): Promise<unknown> => {
-        if (left-- <= 0) return original(...args);
+        if (this.isHealed || left-- <= 0) return original(...args);
         if (kind === "unheard") await original(...args);
         if (kind === "unheard" && changes) throw new OutcomeUnknown("the connection died at COMMIT");
         throw new StoreUnavailable("the database is away", { busy: kind === "busy" });
