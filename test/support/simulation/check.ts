@@ -179,7 +179,7 @@ function checkPromises({ world, callers, reservers, losses }: Simulation): void 
 /** Checks that every action reported as done to an operator is recorded in the transaction's history. */
 function checkActions({ world, operators, losses }: Simulation): void {
   const { state } = world.database;
-  const steps = world.rows().flatMap(({ history }) => history.filter(({ decision }) => decision !== null));
+  const steps = world.rows().flatMap(({ history }) => history.filter(({ decision }) => decision !== undefined));
   const twice = [...operators.keyed].filter((key) => steps.filter(({ reason }) => reason === key).length > 1);
   if (losses === null) expect(twice, "an action is carried out once under its key").toEqual([]);
   for (const { action, txId, reason } of operators.obeyed) {

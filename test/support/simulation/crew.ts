@@ -686,8 +686,8 @@ export class Crew {
     const ageMs = sinceMs === undefined ? this.world.clock.now().getTime() - claimedAt : nowMs - sinceMs;
     const isEarly = publicAfterMs === null || ageMs + PRIVACY_SLACK_MS < publicAfterMs;
     const isSignedHere = tx.history.some(({ event }) => event === "sign");
-    const isDecided = tx.history.some(({ decision }) => decision !== null);
-    if (isEarly && isSignedHere && !isDecided && !this.keys.wasSet)
+    const isDecided = tx.history.some(({ decision }) => decision !== undefined);
+    if (isEarly && isSignedHere && !isDecided && !this.hasWrongClock)
       this.violations.push(`${tx.txId} was shown to everybody too soon`);
     this.count("disclosed");
   }

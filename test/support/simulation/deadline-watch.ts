@@ -52,7 +52,7 @@ export class DeadlineWatch {
     const { txId, lane, state, history, heldSince, receipt, nonce } = row;
     if (isSettled(state) || heldSince !== null || receipt !== null || nonce === null || this.named.has(txId)) return;
     if (this.world.nodeSigners.includes(lane.signer) || this.lateMs(row) < ACTED_MS) return;
-    if (history.some(({ event, decision }) => ACTS.includes(event) || decision !== null)) return;
+    if (history.some(({ event, decision }) => ACTS.includes(event) || decision !== undefined)) return;
     const owned = this.world.database.state.lane(lane);
     const url = this.world.database.state.instances.get(owned?.owner ?? "")?.url;
     const node = this.world.nodes.find((each) => each.url === url);

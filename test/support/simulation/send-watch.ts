@@ -1,4 +1,3 @@
-import { isStarted, isTaken, type NotStarted, type SubmitResult } from "../../../src/domain/chain/answers.ts";
 import type { Hex } from "../../../src/domain/lane.ts";
 import type { Chain, MayLeave } from "../../../src/ports/chain.ts";
 import type { Applied } from "../../doubles/memory-store/commit.ts";
@@ -9,9 +8,6 @@ import { CHAIN_ID, type World, type WorldNode } from "../world.ts";
 /** Most calls with the same bytes that a node begins within a second. */
 const MOST_A_SECOND = 10;
 const A_SECOND_MS = 1_000;
-/** Least time between a send that a node took and the next one of the same bytes, in ms. */
-const AT_ONCE_MS = 300;
-const SENT_AGAIN: readonly string[] = ["withdraw", "reorg", "hold", "unhold"];
 const REPLACING: readonly string[] = ["cancel", "replace", "placeholder"];
 
 /**
@@ -21,10 +17,6 @@ const REPLACING: readonly string[] = ["cancel", "replace", "placeholder"];
 export class SendWatch {
   readonly violations: string[] = [];
   private readonly world: World;
-  /** When each node began to send the same bytes within the last second. */
-  private readonly begun = new Map<WorldNode, Map<Hex, number[]>>();
-  /** When a node took the bytes, by the sender. */
-  private readonly taken = new Map<WorldNode, Map<Hex, number>>();
   /** Bytes whose send is under way, by node, with the permission to send them. */
   private readonly underWay = new Map<WorldNode, Map<Hex, MayLeave>>();
 
@@ -39,7 +31,6 @@ export class SendWatch {
     const submit = node.rpc.submit.bind(node.rpc);
     const begun = new Map<Hex, number[]>();
     const underWay = new Map<Hex, MayLeave>();
-    this.begun.set(node, begun);
     this.underWay.set(node, underWay);
     const watched: Chain["submit"] = async (sends, ...how) => {
       for (const { raw, mayLeave } of sends) {
@@ -47,9 +38,7 @@ export class SendWatch {
         underWay.set(raw, mayLeave);
       }
       try {
-        const answers = await (submit as Chain["submit"])(sends, ...how);
-        for (const [at, { raw }] of sends.entries()) this.answered(node, raw, answers[at]);
-        return answers;
+        return await (submit as Chain["submit"])(sends, ...how);
       } finally {
         for (const { raw } of sends) underWay.delete(raw);
       }
@@ -67,24 +56,14 @@ export class SendWatch {
     if (newer !== undefined) this.violations.push(`${hash} was sent although a ${newer.kind} took its place`);
   }
 
+  /** `begun`: when this node began to send the same bytes within the last second. */
   private countCall(node: WorldNode, begun: Map<Hex, number[]>, raw: Hex): void {
     const nowMs = this.world.clock.monotonicMs();
-    const takenAtMs = this.taken.get(node)?.get(raw) ?? Number.NEGATIVE_INFINITY;
-    if (nowMs - takenAtMs < AT_ONCE_MS && !this.isWantedAgain(raw))
-      this.violations.push(`${node.url} sent bytes again ${nowMs - takenAtMs} ms after a node took them`);
     const recent = (begun.get(raw) ?? []).filter((atMs) => nowMs - atMs < A_SECOND_MS);
     recent.push(nowMs);
     begun.set(raw, recent);
     if (recent.length === MOST_A_SECOND + 1)
       this.violations.push(`${node.url} began to send the same bytes ${recent.length} times within a second`);
-  }
-
-  private answered(node: WorldNode, raw: Hex, result: SubmitResult | NotStarted | undefined): void {
-    const isTakenNow = result !== undefined && isStarted(result) && isTaken(result.answer);
-    const taken = this.taken.get(node) ?? new Map<Hex, number>();
-    this.taken.set(node, taken);
-    if (isTakenNow) taken.set(raw, this.world.clock.monotonicMs());
-    else taken.delete(raw);
   }
 
   private committed({ write }: Applied): void {
@@ -100,13 +79,6 @@ export class SendWatch {
       if (sent !== undefined && attempt.kind !== "external")
         this.violations.push(`${txId} got another payload (${attempt.kind}) while ${sent.txHash} was being sent`);
     }
-  }
-
-  /** True if an operator or a reorg may want these bytes sent at once, or a chain that keeps no future nonces. */
-  private isWantedAgain(raw: Hex): boolean {
-    if (this.world.chain.options.pool.futureNonces !== "queue") return true;
-    const row = this.world.rows().find(({ attempts }) => attempts.some((each) => each.rawTransaction === raw));
-    return row?.history.some(({ event, decision }) => decision !== null || SENT_AGAIN.includes(event)) !== false;
   }
 
   private rowOf(hash: Hex): TransactionRow | null {
