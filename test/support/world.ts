@@ -131,8 +131,6 @@ export interface NodeOptions {
   readonly failpoint?: Failpoints;
   /** Awaited before and after every call to the database and the chain. */
   readonly latency?: () => Promise<void>;
-  /** Wraps the store as the node sees it, the way there and back included. */
-  readonly watched?: (store: MemoryStore) => MemoryStore;
   readonly elsewhere?: DirectChainOptions["elsewhere"];
   readonly privateEndpoints?: readonly string[];
   /** Awaited before each send. Simulates an endpoint that refuses batches. */
@@ -140,8 +138,6 @@ export interface NodeOptions {
   /** Wraps each send that starts on this node. */
   readonly sending?: <T>(node: WorldNode, send: () => T) => T;
   readonly signers?: readonly Address[];
-  /** Signers of this node whose keys the chain's node holds; those of the world if absent. */
-  readonly nodeSigners?: readonly Address[];
   readonly stuckHook?: StuckResolutionHook;
   /** Sends webhooks for outcomes; if absent, the node delivers none. */
   readonly webhooks?: WebhookSender;
@@ -223,7 +219,7 @@ export class World {
     const store = this.database.connect();
     const faults = new Faults();
     const events: TelemetryEvent[] = [];
-    const { elsewhere, latency, watched = (seen) => seen } = options;
+    const { elsewhere, latency } = options;
     const lock = this.options.sessionLocks === true ? new MemorySessionLock(this.database) : null;
     const wakeUps = this.options.hints === true ? this.hints.connect() : null;
     const url = options.embedded === true ? "" : `http://node-${index}`;
@@ -234,7 +230,7 @@ export class World {
       ...(eachSend === undefined ? {} : { eachSend }),
       ...(sending === undefined ? {} : { sending: (send) => sending(entry, send) }),
     });
-    const { nodeSigners } = { nodeSigners: this.nodeSigners, ...options };
+    const { nodeSigners } = this;
     const signer = new FakeSigner(
       options.signers ?? this.options.signers ?? SIGNERS,
       nodeSigners,
@@ -244,7 +240,7 @@ export class World {
     const peers = this.network.connect();
     const node = new FencepostNode(
       {
-        store: watched(latency === undefined ? store : delayed(store, latency)),
+        store: latency === undefined ? store : delayed(store, latency),
         chains: [
           {
             chain: latency === undefined ? chain : delayed(chain, latency),
@@ -358,11 +354,6 @@ export class World {
     return this.options.node?.queueLimit ?? NODE_SETTINGS.queueLimit;
   }
 
-  /** How the nodes batch their writes. */
-  get writer(): NodeSettings["writer"] {
-    return this.options.node?.writer ?? NODE_SETTINGS.writer;
-  }
-
   /** Every transaction row, ordered by nonce. */
   rows(): readonly TransactionRow[] {
     return [...this.database.state.transactions.values()].sort((a, b) => (a.nonce ?? -1) - (b.nonce ?? -1));
@@ -372,10 +363,6 @@ export class World {
   ownerOf(signer: Address): string | undefined {
     const owner = this.laneOf(signer)?.owner ?? null;
     return owner === null ? undefined : this.database.state.instances.get(owner)?.nodeId;
-  }
-
-  nodeIdOf(entry: WorldNode): string {
-    return `node-${this.nodes.indexOf(entry) + 1}`;
   }
 
   /** The fencing token of the signer's lane, which grows with each change of owner. */

@@ -44,8 +44,6 @@ interface Injected {
 export interface FeeLie {
   readonly baseFee: bigint | null;
   readonly price: bigint;
-  /** True if the endpoint shows headers of its own that prove its base fee; false if they contradict their hashes. */
-  readonly forged?: boolean;
 }
 
 export class Faults {

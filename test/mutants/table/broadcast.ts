@@ -42,24 +42,6 @@ export const BROADCAST = [
         ["test/application/stops/stops-at-the-wire.test.ts"],
       ],
       [
-        "the whole permission is asked when bytes leave, not when the send is planned",
-        "return () => term() && !lane.held && !isHeldBack(tx) && isWanted();",
-        "const planned = term() && !lane.held && !isHeldBack(tx) && isWanted();\n  return () => planned;",
-        ["test/application/stops/stops-at-the-wire.test.ts"],
-      ],
-      [
-        "a suspension is asked when bytes leave, not when the send is planned",
-        "return () => term() && !lane.held && !isHeldBack(tx) && isWanted();",
-        "const { held } = lane;\n  return () => term() && !held && !isHeldBack(tx) && isWanted();",
-        ["test/application/stops/stops-at-the-wire.test.ts"],
-      ],
-      [
-        "a hold is asked when bytes leave, not when the send is planned",
-        "return () => term() && !lane.held && !isHeldBack(tx) && isWanted();",
-        "const isBack = isHeldBack(tx);\n  return () => term() && !lane.held && !isBack && isWanted();",
-        ["test/application/stops/stops-at-the-wire.test.ts"],
-      ],
-      [
         "private transactions share no request with others",
         "await sendAll(work, hidden.length === 0 ? local : local.filter(({ attempts }) => !isPrivate(attempts)));",
         "await sendAll(work, local);",

@@ -20,11 +20,6 @@ export const LANE = [
         "this.ending === null && this.ports.lease.maySend() && !this.isKilled",
         "this.ending === null && this.ports.lease.maySend()",
       ],
-      [
-        "a kill holds the lanes of its signer",
-        "return this.ports.kills.holds(this.fence.lane.signer);",
-        "return false;",
-      ],
       ["a fenced write ends the term", 'this.end("lost");', ""],
     ],
   ),

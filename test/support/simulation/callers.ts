@@ -29,8 +29,6 @@ export interface Acknowledged extends Wish {
 
 const CLIENT_TIMEOUT_MS = 3_000;
 const PATIENCE = 40;
-/** Time after which every owner of a lane knows that the lane has a nonce, in ms. */
-const LONG_MS = 5_000;
 
 /**
  * Simulated callers of the API and of the intake table. They remember every response: each accepted transaction must
@@ -48,8 +46,6 @@ export class Callers extends Actor {
   private readonly entropy = createSeededEntropy(4_711);
   private readonly timeDice: Dice;
   private readonly wishes: Wish[] = [];
-  /** When each signer was first given a nonce. */
-  private readonly knownSinceMs = new Map<string, number>();
   private serial = 0;
 
   constructor(world: World, dice: Dice, nodes: () => readonly WorldNode[], timeDice: Dice) {
@@ -143,12 +139,8 @@ export class Callers extends Actor {
     }
     if (!(answer instanceof FencepostError)) {
       this.acknowledged.push({ ...wish, txId: answer.txId, nonce: answer.nonce });
-      this.knownSinceMs.set(wish.signer, this.knownSinceMs.get(wish.signer) ?? this.world.clock.monotonicMs());
       return false;
     }
-    const knownMs = this.world.clock.monotonicMs() - (this.knownSinceMs.get(wish.signer) ?? Number.POSITIVE_INFINITY);
-    if (knownMs > LONG_MS && wish.signer !== POOL && answer.message.includes("nonce is not known yet"))
-      this.absurd.push(`${wish.signer} has had a nonce for ${knownMs} ms, and a create was answered ${answer.message}`);
     if (answer.extras.outcome === "unknown") this.unknown++;
     else if (!again) this.refused.push(wish);
     const expected = ["UNAVAILABLE", "NOT_LEADER", "QUEUE_FULL", "REQUEST_ID_REUSED"];

@@ -9,17 +9,13 @@ import { SignerAway } from "../../../src/ports/signer.ts";
 import { Faults, type ReceiptLie } from "../../doubles/simulated-chain/faults.ts";
 import { MESSAGE_FAILPOINTS, NONCE_FAILPOINTS, TRANSACTION_FAILPOINTS } from "../nonce-failpoints.ts";
 import { watchMemory } from "../remembered.ts";
-import { type NodeOptions, TO, type World, type WorldNode } from "../world.ts";
-import { AnswerWatch } from "./answer-watch.ts";
-import { CommitWatch } from "./commit-watch.ts";
+import { TO, type World, type WorldNode } from "../world.ts";
 import { KeyWatch } from "./key-watch.ts";
 import type { Messages } from "./messages.ts";
 import { countCalls } from "./places.ts";
 import type { Receivers } from "./receivers.ts";
-import type { StageWatch } from "./stage-watch.ts";
 import type { Stops } from "./stops.ts";
 import type { Terms } from "./terms.ts";
-import { WireWatch } from "./wire-watch.ts";
 
 interface Member {
   readonly entry: WorldNode;
@@ -63,7 +59,6 @@ const CHAIN_METHODS = [
 ] as const;
 
 const RECEIPT_LIES: readonly ReceiptLie[] = [
-  (honest) => ({ ...honest, blockHash: `0x${"dd".repeat(32)}` }),
   (honest) => ({ ...honest, status: honest.status === "success" ? "reverted" : "success" }),
   (honest) => ({ ...honest, gasUsed: honest.gasUsed + 1n }),
   (honest) => ({ ...honest, contractAddress: `0x${"ee".repeat(20)}` }),
@@ -177,15 +172,8 @@ export interface CrewOptions {
   readonly lapseDice: Dice;
   readonly stops: Stops;
   readonly terms: Terms;
-  readonly stages: StageWatch;
   /** True if every node sends to a private endpoint first. */
   readonly isPrivate: boolean;
-  /** True if every node has two endpoints, one of which lies often. */
-  readonly isDoubtful: boolean;
-  /** True if another program has the same keys. */
-  readonly isShared: () => boolean;
-  /** Called while the sends of one call leave one by one. */
-  readonly interrupt: () => void;
   /** Receivers of webhooks; null if this simulation has none. */
   readonly receivers: Receivers | null;
   /** Signatures of messages; null if this simulation has none. */
@@ -220,17 +208,10 @@ export class Crew {
   private isHealed = false;
   private readonly stops: Stops;
   private readonly terms: Terms;
-  readonly stages: StageWatch;
   private readonly isPrivate: boolean;
-  private readonly isDoubtful: boolean;
-  private readonly isShared: () => boolean;
-  private readonly interrupt: () => void;
   private readonly receivers: Receivers | null;
   private readonly messages: Messages | null;
   readonly keys: KeyWatch;
-  readonly wires: WireWatch;
-  readonly answers: AnswerWatch;
-  readonly commits: CommitWatch;
 
   constructor(world: World, dice: Dice, options: CrewOptions) {
     this.world = world;
@@ -242,17 +223,10 @@ export class Crew {
     this.lapseDice = options.lapseDice;
     this.stops = options.stops;
     this.terms = options.terms;
-    this.stages = options.stages;
     this.isPrivate = options.isPrivate;
-    this.isDoubtful = options.isDoubtful;
-    this.isShared = options.isShared;
-    this.interrupt = options.interrupt;
     this.receivers = options.receivers;
     this.messages = options.messages;
-    this.wires = new WireWatch(world);
     this.keys = new KeyWatch(world, options.wireDice, options.stops);
-    this.answers = new AnswerWatch(world);
-    this.commits = new CommitWatch(world, () => this.answers.longest);
   }
 
   /** The nodes to which a load balancer would send requests. */
@@ -293,27 +267,20 @@ export class Crew {
   start(): void {
     this.lastStartMs = this.world.clock.monotonicMs();
     const holder: { member: Member | null } = { member: null };
-    const elsewhere = this.dice.chance(0.3) || this.isDoubtful ? new Faults() : null;
+    const elsewhere = this.dice.chance(0.3) ? new Faults() : null;
     const aheadMs = this.clockDice.chance(0.4) ? this.clockDice.pick(WRONG_BY_MS) : 0;
     const entry = this.world.addNode({
       failpoint: (name) => (holder.member === null ? undefined : this.pass(holder.member, name)),
       latency: () => this.travel(holder.member),
       sending: this.stops.sending,
-      watched: this.commits.watched,
       aheadMs: () => holder.member?.aheadMs ?? aheadMs,
       ...(this.isPrivate ? { privateEndpoints: ["https://builder.example"] } : {}),
       ...(this.wireDice.chance(0.4) ? { eachSend: () => this.crawl(holder.member) } : {}),
       ...(elsewhere === null ? {} : { elsewhere: { chain: this.world.chain, faults: elsewhere } }),
       ...(this.receivers === null ? {} : { webhooks: this.receivers.senderOf(() => holder.member?.entry ?? null) }),
-      onEvent: (event) => {
-        wired(event);
-        this.messages?.happened(holder.member?.entry ?? null, event);
-        this.stages.happened(holder.member?.entry ?? null, event);
-      },
+      onEvent: (event) => this.messages?.happened(holder.member?.entry ?? null, event),
     });
-    const wired = this.wires.follow(entry);
     countCalls(entry.node.api, (what) => this.count(what));
-    this.answers.follow(entry);
     this.receivers?.follow(entry);
     this.messages?.watch.follow(entry);
     // Whether a signer refuses to sign must depend only on the payload, so that the signers of all nodes refuse the
@@ -327,7 +294,6 @@ export class Crew {
     if (this.isPrivate) this.watchPrivacy(entry);
     this.terms.follow(entry);
     this.keys.follow(entry);
-    this.stages.follow(entry);
     watchMemory(entry.store, (what) => this.violations.push(what));
     // Report false prices from the first response on, so that the node has no honest block to compare them with.
     if (this.feeDice.chance(0.15)) this.lie(entry);
@@ -344,8 +310,6 @@ export class Crew {
     };
     holder.member = member;
     this.members.push(member);
-    if (this.isShared()) this.hideCounts(member);
-    if (this.isDoubtful && this.feeDice.chance(0.4)) this.lieAboutCount(member);
     this.count("started");
     entry.node.start().then(
       () => {
@@ -357,14 +321,6 @@ export class Crew {
         if (this.isHealed && this.alive === 0) this.start();
       },
     );
-  }
-
-  /** Adds a node that no fault strikes, watched like the others. */
-  hire(options: NodeOptions): WorldNode {
-    const entry = this.world.addNode({ sending: this.stops.sending, watched: this.commits.watched, ...options });
-    this.answers.follow(entry);
-    watchMemory(entry.store, (what) => this.violations.push(what));
-    return entry;
   }
 
   crashNow(): void {
@@ -476,7 +432,7 @@ export class Crew {
       const original = store[method].bind(store) as (...args: unknown[]) => Promise<unknown>;
       let left = dice.int(1, 8);
       const failing = async (...args: unknown[]): Promise<unknown> => {
-        if (this.isHealed || left-- <= 0) return original(...args);
+        if (left-- <= 0) return original(...args);
         if (kind === "unheard") await original(...args);
         if (kind === "unheard" && changes) throw new OutcomeUnknown("the connection died at COMMIT");
         throw new StoreUnavailable("the database is away", { busy: kind === "busy" });
@@ -555,16 +511,6 @@ export class Crew {
     });
   }
 
-  /** Loses answers of sends through a chain's node that holds the key, and sometimes the asking node with them. */
-  loseSends(dice: Dice): void {
-    this.withMember((member) => {
-      const kind = dice.pick(["unavailable", "loseReply", "loseReply"] as const);
-      member.entry.faults.inject({ kind }, { method: "eth_sendTransaction", times: dice.int(1, 2) });
-      if (dice.chance(0.3)) member.crashAt ??= { name: "broadcast.sent", passages: dice.int(1, 3) };
-      this.count("send without an answer");
-    }, dice);
-  }
-
   /** Makes an endpoint fall behind and catch up later. */
   lagChain(): void {
     this.withMember(({ entry, elsewhere }) => {
@@ -616,40 +562,6 @@ export class Crew {
     this.count("fees lied about");
   }
 
-  /** Makes one of two endpoints show headers of its own, with base fees that would empty an account, for a while. */
-  raiseMarket(dice: Dice): void {
-    const candidates = this.members.filter(({ phase, elsewhere }) => phase !== "gone" && elsewhere !== null);
-    if (candidates.length === 0) return;
-    const { faults } = dice.pick(candidates).entry;
-    const baseFee = dice.pick([FORTUNE, 20n * this.dearest]);
-    faults.lieAboutFees({ baseFee, price: baseFee + USUAL_TIP, forged: true });
-    this.world.clock.after(dice.int(500, 8_000), () => faults.lieAboutFees(null));
-    this.count("market raised by one of two");
-  }
-
-  /** Makes one of two endpoints refuse everything for a while; the other one tells the truth, lags, or is silent. */
-  refuseFalsely(dice: Dice): void {
-    const candidates = this.members.filter(({ phase, elsewhere }) => phase !== "gone" && elsewhere !== null);
-    if (candidates.length === 0) return;
-    const member = dice.pick(candidates);
-    const { entry, elsewhere } = member;
-    member.liar ??= entry.faults;
-    if (member.liar !== entry.faults || elsewhere === null) return;
-    const [, begin, end] = dice.pick(STATE_LIES.slice(0, 2)) as StateLie;
-    begin(entry.faults, this.world);
-    const other = dice.pick(["honest", "behind", "silent"] as const);
-    if (other === "behind") elsewhere.pinHead(this.world.chain.head.number - 2);
-    const endOther =
-      other === "silent"
-        ? elsewhere.inject({ kind: "unavailable" }, { method: "eth_estimateGas" })
-        : () => elsewhere.pinHead(null);
-    this.world.clock.after(dice.int(500, 8_000), () => {
-      end(entry.faults);
-      endOther();
-    });
-    this.count("refused by one of two");
-  }
-
   /** Checks that nothing is signed above the ceilings, whether the price is the caller's or the market's. */
   private watchCost({ gas, fees, nonce }: UnsignedTransaction): void {
     const { feePerGas, gasCost } = this.world.ceilings;
@@ -680,15 +592,11 @@ export class Crew {
       return;
     }
     if (tx.attempts.some((each) => each.private === true)) this.violations.push(`${tx.txId} is private and was shown`);
+    if (sinceMs === undefined) return;
     const { publicAfterMs } = this.world.settings;
-    // A send that an earlier owner claimed may never have begun.
-    const claimedAt = tx.attempts[0]?.firstSentAt?.getTime() ?? this.world.clock.now().getTime();
-    const ageMs = sinceMs === undefined ? this.world.clock.now().getTime() - claimedAt : nowMs - sinceMs;
-    const isEarly = publicAfterMs === null || ageMs + PRIVACY_SLACK_MS < publicAfterMs;
-    const isSignedHere = tx.history.some(({ event }) => event === "sign");
-    const isDecided = tx.history.some(({ decision }) => decision !== undefined);
-    if (isEarly && isSignedHere && !isDecided && !this.hasWrongClock)
-      this.violations.push(`${tx.txId} was shown to everybody too soon`);
+    const isEarly = publicAfterMs === null || nowMs - sinceMs + PRIVACY_SLACK_MS < publicAfterMs;
+    const isDecided = tx.history.some(({ decision }) => decision !== null);
+    if (isEarly && !isDecided && !this.keys.wasSet) this.violations.push(`${tx.txId} was shown to everybody too soon`);
     this.count("disclosed");
   }
 
@@ -711,24 +619,7 @@ export class Crew {
   lieForGood(): void {
     const candidates = this.members.filter(({ phase, elsewhere }) => phase !== "gone" && elsewhere !== null);
     if (candidates.length === 0) return;
-    this.lieAboutCount(this.feeDice.pick(candidates));
-  }
-
-  /** At first, the node learns of no transaction count, or a false one of one endpoint alone. */
-  private hideCounts({ entry: { faults }, elsewhere }: Member): void {
-    const scope = { method: "eth_getTransactionCount" };
-    const silent = elsewhere ?? faults;
-    const end = silent.inject({ kind: "unavailable" }, scope);
-    if (elsewhere !== null) faults.lieAboutNonce(() => 0);
-    this.world.clock.after(this.feeDice.int(200, 1_500), () => {
-      end();
-      if (elsewhere !== null) faults.lieAboutNonce(null);
-    });
-  }
-
-  private lieAboutCount(member: Member): void {
-    const { entry, elsewhere } = member;
-    member.isTroubled = true;
+    const { entry, elsewhere } = this.feeDice.pick(candidates);
     entry.faults.lieAboutNonce((honest) => honest + LIE);
     elsewhere?.trail(1);
     this.world.clock.after(this.feeDice.int(500, 8_000), () => {
@@ -768,45 +659,6 @@ export class Crew {
     }
   }
 
-  /** A receipt that says that the transaction is in the block before. */
-  private readonly inBlockBefore: ReceiptLie = (honest) => {
-    const before = this.world.chain.blocks.byNumber(honest.blockNumber - 1);
-    return before === null ? honest : { ...honest, blockNumber: before.number, blockHash: before.hash };
-  };
-
-  /** Makes one of two endpoints follow a branch of its own, or invent so many blocks that old ones seem final. */
-  branchOff(dice: Dice): void {
-    const candidates = this.members.filter(({ phase, elsewhere }) => phase !== "gone" && elsewhere !== null);
-    if (candidates.length === 0) return;
-    const faults = this.liarOf(dice.pick(candidates), dice);
-    const depth = dice.pick([0, 4, 8, 12]);
-    if (depth > 0) faults.pinHead(this.world.chain.head.number - depth);
-    faults.inventBlocks(depth === 0 ? 100 : depth + dice.int(1, 4));
-    this.world.clock.after(dice.int(500, 8_000), () => {
-      faults.inventBlocks(0);
-      faults.pinHead(null);
-    });
-    this.count("branch of one of two");
-  }
-
-  /** Makes the second endpoint of a node fall behind for longer than an answer about the count may be old. */
-  lagSecond(dice: Dice): void {
-    const { elsewhere } = dice.pick([...this.members.filter(({ phase }) => phase !== "gone"), null]) ?? {};
-    elsewhere?.pinHead(this.world.chain.head.number - 1);
-    this.world.clock.after(6_000, () => elsewhere?.pinHead(null));
-  }
-
-  /** True once some clock does not show the same time as the others. */
-  get hasWrongClock(): boolean {
-    return this.keys.wasSet || this.counts.has("clock jumped") || this.members.some(({ aheadMs }) => aheadMs !== 0);
-  }
-
-  /** True once a fault has struck this node. */
-  isTroubled(node: WorldNode): boolean {
-    const member = this.members.find(({ entry }) => entry === node);
-    return member === undefined || member.isTroubled || member.liar !== null;
-  }
-
   /**
    * Makes one endpoint report false receipts of real blocks, for long enough that a decision could be based on them.
    */
@@ -816,7 +668,7 @@ export class Crew {
     const { entry, elsewhere } = dice.pick(candidates);
     const faults = dice.pick([entry.faults, elsewhere ?? entry.faults]);
     const other = faults === entry.faults ? elsewhere : entry.faults;
-    const lie = dice.pick([...RECEIPT_LIES, this.inBlockBefore]);
+    const lie = dice.pick(RECEIPT_LIES);
     // Two endpoints must not report the same false receipt, because a node cannot detect that. Two different false
     // receipts are allowed and must decide nothing.
     if (other !== null && this.receiptLies.get(other) === lie) return;
@@ -826,7 +678,6 @@ export class Crew {
       faults.lieAboutReceipts(null);
       this.receiptLies.delete(faults);
     });
-    if (lie === this.inBlockBefore || lie === RECEIPT_LIES[0]) this.stages.receiptsMisplaced();
     this.count("lied about receipts");
   }
 
@@ -954,7 +805,6 @@ export class Crew {
   /** Delays each send of an endpoint that accepts one at a time, as on a slow connection. */
   private async crawl(member: Member | null): Promise<void> {
     this.count("sent one by one");
-    this.interrupt();
     await this.world.clock.sleep(this.wireDice.int(0, 400));
     await this.travel(member);
   }

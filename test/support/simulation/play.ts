@@ -60,8 +60,6 @@ function troublesOf({
   spenders,
   sticklers,
   guests,
-  lasted,
-  examiner,
   world,
 }: Simulation): readonly (readonly [what: string, times: number])[] {
   const rows = world.rows();
@@ -79,8 +77,6 @@ function troublesOf({
     ...(spenders?.watch.counts ?? []),
     ...(sticklers?.counts ?? []),
     ...(guests?.counts ?? []),
-    ...(lasted === null ? [] : [[lasted.name, 1] as const]),
-    ...(examiner?.counts ?? []),
     ...world.database.state.completions.map(({ state }) => [state, 1] as const),
     ["above the ceiling", payers.refused],
     ["unknown to the caller", callers.unknown],

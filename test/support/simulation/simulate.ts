@@ -13,12 +13,9 @@ import { Callers, FURNACE, FURNACE_GAS, POOL, TRANSACTION_GAS_CAP } from "./call
 import { Clerks } from "./clerks.ts";
 import { Consumer } from "./consumer.ts";
 import { Crew, TAG_DEPTHS } from "./crew.ts";
-import { Doubters } from "./doubters.ts";
-import { Examiner } from "./exams/examiner.ts";
 import { Guests } from "./guests.ts";
 import { Holders } from "./holders.ts";
 import { Killers } from "./killers.ts";
-import { type Lasted, playLasting } from "./lasting/lasting.ts";
 import { Losses } from "./losses.ts";
 import { USUAL_POLICIES } from "./message-kinds.ts";
 import { Messages } from "./messages.ts";
@@ -28,10 +25,8 @@ import { Reservers } from "./reservers.ts";
 import { Shadow } from "./shadow.ts";
 import { beginningOf, SPENDING_POLICIES, TOKEN, TOKEN_GAS } from "./spend-kinds.ts";
 import { Spenders } from "./spenders.ts";
-import { StageWatch } from "./stage-watch.ts";
 import { REVERTER, Sticklers } from "./sticklers.ts";
 import { Stops } from "./stops.ts";
-import { Strangers } from "./strangers.ts";
 import { Terms } from "./terms.ts";
 import { Webhooks } from "./webhooks.ts";
 
@@ -59,13 +54,6 @@ const GUEST_SEEDS = 0x3ade_0000;
 const HAND_SEEDS = 0x4ade_0000;
 const PRIVATE_SEEDS = 0x5ade_0000;
 const LAPSE_SEEDS = 0x6ade_0000;
-const EXAM_SEEDS = 0xeade_0000;
-const DOUBT_SEEDS = 0x7ade_0000;
-const STRANGER_SEEDS = 0x9ade_0000;
-const PENDING_SEEDS = 0xcade_0000;
-const STALE_SEEDS = 0xbade_0000;
-const LOSSY_SEEDS = 0xaade_0000;
-const INTERRUPT_SEEDS = 0x8ade_0000;
 
 /** Shares of the seeds that have webhooks, and signatures of messages. Each takes time, so no seed must have all. */
 const WITH_WEBHOOKS = 0.3;
@@ -78,18 +66,10 @@ const WITH_LOSSES = 0.2;
 /** Of those without limits of keys. */
 const WITH_STICKLERS = 0.4;
 const WITH_GUESTS = 0.25;
-/** Of those without limits of keys, whose database keeps what it has. */
-const WITH_EXAMS = 0.5;
 /** Share of the seeds in which the chain's node holds the key of a signer, so that no node knows a hash before it sends. */
 const WITH_NODE_KEYS = 0.25;
 /** Of the other seeds: every node sends to a private endpoint first. */
-const WITH_PRIVATE_SENDS = 0.3;
-/** Of those without signatures: one of two endpoints lies often. */
-const WITH_DOUBTS = 0.15;
-/** Of those whose callers do not know their answers: another program has the same keys. */
-const WITH_STRANGERS = 0.3;
-/** Share of the seeds in which stops are asked for while sends leave one by one. */
-const WITH_INTERRUPTIONS = 0.2;
+const WITH_PRIVATE_SENDS = 0.15;
 /** Share of the seeds in which some steps never happen and others often: what hides behind the usual mix. */
 const SWARMS = 0.4;
 
@@ -135,20 +115,7 @@ type Step = (typeof STEPS)[number][1];
 export const PARTS = [
   ...STEPS.map(([, step]) => step),
   ...(["lie about fees", "trust", "overpay", "lie about receipts", "invent blocks"] as const),
-  ...([
-    "hold",
-    "kill",
-    "jump clock",
-    "webhooks",
-    "messages",
-    "clerks",
-    "spenders",
-    "sticklers",
-    "guests",
-    "exams",
-    "lasting trouble",
-  ] as const),
-  ...(["doubters", "interrupt", "strangers", "lose sends"] as const),
+  ...(["hold", "kill", "jump clock", "webhooks", "messages", "clerks", "spenders", "sticklers", "guests"] as const),
   ...(["delay commit", "jump database clock", "partition", "lie about state", "lose commits"] as const),
 ] as const;
 export type Part = (typeof PARTS)[number];
@@ -189,23 +156,12 @@ export interface Simulation {
   readonly sticklers: Sticklers | null;
   /** Null in a simulation without API keys that see only a part. */
   readonly guests: Guests | null;
-  /** Null in a simulation without exams at its end. */
-  readonly examiner: Examiner | null;
-  /** Null in a simulation in which no endpoint lies more often than usual. */
-  readonly doubters: Doubters | null;
-  /** Null in a simulation in which nobody else has the keys. */
-  readonly strangers: Strangers | null;
   /** Null in a simulation whose database loses commits. */
   readonly shadow: Shadow | null;
-  /** Null in a simulation without a trouble that comes alone, in a world of its own. */
-  readonly lasted: Lasted | null;
 }
 
 /** Longest time between a commit and its effect on the memory of a node without faults. */
 const ANSWERED_MS = 200;
-
-/** Longest time in ms for which a node without faults leaves a create unanswered. */
-const ANSWERED_AT_LAST_MS = 30_000;
 
 /** Runs one seed: nodes, callers, a consumer, and faults, until everything is repaired and all work is done. */
 export async function simulate(scenario: Scenario, trace?: Trace): Promise<Simulation> {
@@ -233,12 +189,7 @@ export async function simulate(scenario: Scenario, trace?: Trace): Promise<Simul
   const timeDice = new Dice(seed + TIME_SEEDS);
   const stopDice = new Dice(seed + STOP_SEEDS);
   const terms = new Terms(world, LEASE.durationMs);
-  const stages = new StageWatch(world, {
-    isTroubled: (node) => crew.isTroubled(node),
-    mayWait: () => stops.counts.size > 0 || !crew.isCalm,
-    wasSet: () => crew.hasWrongClock,
-  });
-  const stops = new Stops(world, terms, stages);
+  const stops = new Stops(world, terms);
   const webhookDice = new Dice(seed + WEBHOOK_SEEDS);
   const up = () => crew.up();
   const webhooks = webhookDice.chance(WITH_WEBHOOKS) ? new Webhooks(world, webhookDice, up) : null;
@@ -247,29 +198,15 @@ export async function simulate(scenario: Scenario, trace?: Trace): Promise<Simul
   const optional = { receivers: webhooks?.receivers ?? null, messages };
   const slowness = dice.pick([0, 5, 60]);
   const isPrivate = world.nodeSigners.length === 0 && new Dice(seed + PRIVATE_SEEDS).chance(WITH_PRIVATE_SENDS);
-  const doubtDice = new Dice(seed + DOUBT_SEEDS);
-  const isDoubtful = doubtDice.chance(WITH_DOUBTS) && !hasMessages;
-  const interruptDice = new Dice(seed + INTERRUPT_SEEDS);
-  const hasInterruptions = interruptDice.chance(WITH_INTERRUPTIONS) && has("interrupt");
-  const interrupt = () => {
-    if (!hasInterruptions || isOver || !interruptDice.chance(0.1)) return;
-    if (interruptDice.chance(0.5)) killers.kill();
-    else operators.suspend();
-  };
-  let isOver = false;
   const crew: Crew = new Crew(world, dice, {
     slowness,
     isPrivate,
-    isDoubtful,
-    isShared: () => strangers !== null,
-    interrupt,
     feeDice,
     wireDice: stopDice,
     clockDice,
     lapseDice: new Dice(seed + LAPSE_SEEDS),
     stops,
     terms,
-    stages,
     ...optional,
   });
   const callers = new Callers(world, dice, crew.up, timeDice);
@@ -288,23 +225,12 @@ export async function simulate(scenario: Scenario, trace?: Trace): Promise<Simul
   const sticklers = hasSticklers ? new Sticklers(world, sticklerDice, up, crew) : null;
   const guestDice = new Dice(seed + GUEST_SEEDS);
   const guests = guestDice.chance(WITH_GUESTS) && losses === null ? new Guests(world, guestDice, up) : null;
-  const examDice = new Dice(seed + EXAM_SEEDS);
-  const hasExams = examDice.chance(WITH_EXAMS) && !hasSpenders && losses === null;
-  const examiner = hasExams ? new Examiner(world, crew, examDice, hasMessages) : null;
   const clerkDice = new Dice(seed + CLERK_SEEDS);
   const clerks = new Clerks(world, clerkDice, up);
-  const doubters = isDoubtful ? new Doubters(world, doubtDice, up) : null;
-  const lossyDice = new Dice(seed + LOSSY_SEEDS);
-  const strangerDice = new Dice(seed + STRANGER_SEEDS);
-  const hasStrangers = strangerDice.chance(WITH_STRANGERS) && !hasSpenders && losses === null && sticklers === null;
-  const strangers = hasStrangers ? new Strangers(world, strangerDice, up) : null;
   const actors = { callers, reservers, operators, payers, holders, killers, clerks };
   const hasClerks = clerkDice.chance(WITH_CLERKS);
-  const lasted = has("lasting trouble") ? await playLasting(seed) : null;
-  const watches = { stops, terms, losses, consumer, shadow, lasted };
-  const optionals = { webhooks, messages, spenders, sticklers, guests, doubters, strangers, examiner };
-  const simulation = { world, ...actors, ...watches, crew, ...optionals };
-  strangers?.beBefore();
+  const watches = { stops, terms, losses, consumer, shadow };
+  const simulation = { world, ...actors, ...watches, crew, webhooks, messages, spenders, sticklers, guests };
   const nodes = dice.int(1, MOST_NODES);
   for (let i = 0; i < nodes; i++) crew.start();
   void consumer.follow();
@@ -333,9 +259,6 @@ export async function simulate(scenario: Scenario, trace?: Trace): Promise<Simul
     if (has("spenders")) spenders?.step();
     if (has("sticklers")) sticklers?.step();
     if (has("guests")) guests?.step();
-    if (has("strangers")) strangers?.step(crew);
-    if (world.nodeSigners.length > 0 && lossyDice.chance(0.15) && has("lose sends")) crew.loseSends(lossyDice);
-    if (has("doubters")) doubters?.step(crew, payers);
     const hasClerksNow = hasClerks && has("clerks");
     if (hasClerksNow && clerkDice.chance(0.15)) clerks.read();
     if (hasClerksNow && clerkDice.chance(0.05)) clerks.act();
@@ -343,20 +266,12 @@ export async function simulate(scenario: Scenario, trace?: Trace): Promise<Simul
     await world.clock.advance(dice.int(0, 700));
   }
   trace?.(world.clock.monotonicMs(), "everything is repaired");
-  isOver = true;
-  stages.healed();
   crew.heal();
   webhooks?.heal();
   world.releaseBlocks();
   world.chain.setBaseFee(GWEI);
   await comeToRest(simulation);
-  if (examiner !== null && has("exams")) {
-    await world.settle(examiner.examine(), QUIET_LIMIT_MS);
-    await comeToRest(simulation);
-    examiner.close();
-  }
   await world.clock.advance(10_000);
-  await world.until(() => crew.up().every((entry) => crew.answers.unanswered(entry) === 0), ANSWERED_AT_LAST_MS);
   // A node repairs holes also at rest. Its memory follows a commit only after the answer, which takes some time.
   await world.until(() => world.clock.monotonicMs() - crew.lastCommitMs > ANSWERED_MS);
   return simulation;
@@ -394,12 +309,11 @@ function makeWorld(seed: number, dice: Dice, policies: Policies | undefined): Wo
       repricing: dice.pick([null, REPRICING_STRATEGIES.on, REPRICING_STRATEGIES.on, REPRICING_STRATEGIES.linear]),
       maxAttempts: dice.pick([0, 0, 3]),
       stuckAfterMs: dice.pick([5_000, 30_000, 1_800_000]),
-      staleReceiptTimeoutMs: new Dice(seed + STALE_SEEDS).pick([5_000, 5_000, 60_000]),
+      staleReceiptTimeoutMs: 5_000,
       grayZoneTimeoutMs: keyDice.pick([4_000, 30_000]),
       grayZoneIntervalMs: 1_000,
       publicAfterMs: keyDice.pick([null, 3_000, 15_000]),
       inFlightWindow: dice.pick([2, 8, 64]),
-      nonceChainQuery: new Dice(seed + PENDING_SEEDS).chance(0.25) ? "pending" : "latest",
       nonceStateTimeoutMs: dice.pick([0, 1_000, 30_000]),
       blockQueueLength: dice.pick([1, 1_000]),
       fetchReceiptUponEntry: dice.chance(0.2),

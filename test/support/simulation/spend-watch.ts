@@ -61,8 +61,7 @@ export class SpendWatch {
       const isOwn = isUnchanged && row.attempts.every(({ kind }) => kind === "initial" || kind === "reprice");
       if (charged !== null && isOwn && charged.cost > row.payload.value + (first > most ? first : most))
         this.violations.push(`${row.txId} may cost ${most} beside its value, and ${charged.cost} is counted`);
-      // Under policies that nobody can read, a reorg gives back nothing that was corrected before.
-      if (charged !== null && charged.cost < most && !this.uncorrected.has(row.txId))
+      if (charged !== null && charged.cost < most)
         this.violations.push(`${row.txId} may cost ${most}, and ${charged.cost} is counted`);
       if (row.requestId?.startsWith(SPENT) !== true || this.seen.has(row.txId)) continue;
       this.seen.add(row.txId);

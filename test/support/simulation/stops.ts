@@ -4,7 +4,6 @@ import { historyOf } from "../../doubles/memory-store/queries.ts";
 import { hashKey } from "../../doubles/memory-store/state.ts";
 import type { WitnessEntry } from "../../doubles/simulated-chain/core.ts";
 import type { World, WorldNode } from "../world.ts";
-import type { StageWatch } from "./stage-watch.ts";
 import type { Terms } from "./terms.ts";
 
 /** Time in ms for which a request without a response may still be carried out. */
@@ -28,13 +27,12 @@ export class Stops {
   private readonly world: World;
   private sender: WorldNode | null = null;
 
-  constructor(world: World, terms: Terms, stages: StageWatch) {
+  constructor(world: World, terms: Terms) {
     this.world = world;
     world.chain.subscribe((event) => {
       if (event.type !== "arrival" || this.sender === null) return;
       this.look(event.entry, this.sender);
       terms.look(event.entry, this.sender);
-      stages.look(event.entry, this.sender);
     });
   }
 
