@@ -94,6 +94,18 @@ describe("an API key with a share of a lane's queue", () => {
   });
 
   // protects [Attacks] src/application/stages/1-create/create.ts
+  it("learns that its create was made, if the answer was lost and the share is full by then", async () => {
+    const [first, second] = (await start(2)) as [WorldNode, WorldNode];
+    await batch(first, "greedy", 3);
+    const asked = world.ownerOf(SIGNER) === "node-1" ? second : first;
+    world.network.inject("lostReply");
+    expect(await create(asked, "greedy")).toMatchObject({ outcome: "created", nonce: 3 });
+    world.network.inject("lostReply");
+    expect(await create(asked, "greedy")).toMatchObject({ code: "UNAVAILABLE", extras: { outcome: "unknown" } });
+    expect(world.rows()).toHaveLength(4);
+  });
+
+  // protects [Attacks] src/application/stages/1-create/create.ts
   it("uses no slot for a refused create", async () => {
     const [node] = (await start()) as [WorldNode];
     const hopeless = { payload: { to: SIGNER, value: "1", gas: 1 } };

@@ -250,6 +250,8 @@ async function createOnLane(ports: CreatePorts, entering: readonly Entering[], r
     // A repeat of an accepted create is answered even if the key's share is full: it needs no further place in the
     // queue.
     if (share.refused.length > 0) await answerExisting(ports, share.refused);
+    // If an earlier send made a create, the create itself may have filled the share.
+    if (repeat) await answerMade(ports, share.refused);
   } catch (error) {
     for (const item of items) item.result ??= failureOf(error, item.intent.txId);
   }
