@@ -124,7 +124,7 @@ const HAND_OVER_CALLS = 8;
 /** Values of the payers' payloads, some of which leave the price to the market. */
 const MARKET_VALUES = { from: 70_000_000n, to: 90_000_000n };
 /** A first price is at most this many times the highest base fee so far, and a tip. */
-const MARKET_FACTOR = 4n;
+const MARKET_FACTOR = 10n;
 const USUAL_TIP = 3_000_000_000n;
 const isUnpriced = ({ maxFeePerGas, gasPrice }: Payload) => maxFeePerGas === undefined && gasPrice === undefined;
 /** Time within which every node knows of a reorg, in ms: longer than a node is frozen, and a caller waits. */
